@@ -1,0 +1,13 @@
+// The 16-bit draws behind keep_bits (core/rng.h), many groups at a time.
+#pragma once
+
+#include "core/rng.h"
+
+namespace tactus {
+
+/// draws[(i * groups + g) * 8 + j] for rows row .. row + rows - 1 and column groups group .. group + groups - 1:
+/// decision j of the group is "keep" where the draw is >= key.threshold().
+void dropout_draws(const DropoutKey& key, uint32_t utterance, uint32_t row, int64_t rows, uint32_t head, uint32_t group,
+                   int64_t groups, uint16_t* draws);
+
+}  // namespace tactus

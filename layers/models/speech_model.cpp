@@ -1,0 +1,64 @@
+#include "layers/models/speech_model.h"
+
+#include "autograd/pointwise.h"
+
+namespace tactus {
+namespace {
+
+/// Frames that CTC needs at least: one a label and a blank between equal neighbours.
+int64_t frames_needed(const std::vector<int32_t>& labels, int64_t begin, int64_t end) {
+  int64_t n = end - begin;
+  for (int64_t i = begin + 1; i < end; ++i) n += labels[static_cast<size_t>(i)] == labels[static_cast<size_t>(i - 1)];
+  return n;
+}
+
+}  // namespace
+
+void SpeechModelOptions::visit(ConfigVisitor& v) {
+  v.field("width", width, {.doc = "Model width", .min = 4});
+  v.field("features", features, {.doc = "Width of an input frame", .min = 1});
+  v.section("encoder", encoder, "Speech encoder");
+  v.section("decoder", decoder, "Prompt decoder");
+}
+
+SpeechModel::SpeechModel(const SpeechModelOptions& o, ParameterStore& store, int64_t vocabulary, int64_t ctc_vocabulary)
+    : encoder_(o.encoder, Scope(store, "encoder"), o.features, o.width),
+      decoder_(o.decoder, Scope(store, "decoder"), o.width, vocabulary),
+      has_ctc_(ctc_vocabulary > 0) {
+  if (has_ctc_) ctc_ = Linear(Scope(store, "encoder.ctc_proj"), o.width, ctc_vocabulary, true);
+}
+
+SpeechModel::Encoded SpeechModel::encode(Pass& pass, const Tensor& features, const Segments& frames) const {
+  ConvSubsampler::Output o = encoder_(pass, pass.tape.constant(features), frames);
+  return {o.rows, decoder_.prompt(pass, o.rows), o.segments};
+}
+
+Var SpeechModel::logits(Pass& pass, const SpeechBatch& batch, const Encoded& encoded) const {
+  return decoder_.train(pass, batch.inputs, encoded.prompt, encoded.segments, batch.tokens);
+}
+
+SpeechLoss SpeechModel::loss(Pass& pass, const SpeechBatch& batch, const LossOptions& options) const {
+  const Encoded encoded = encode(pass, batch.features, batch.frames);
+  const CrossEntropy ce =
+      cross_entropy(pass.tape, logits(pass, batch, encoded), batch.targets, options.label_smoothing);
+  SpeechLoss result;
+  result.total = ce.loss;
+  result.smoothed = ce.loss.value();
+  result.nll = ce.nll;
+  result.correct = ce.correct;
+  result.tokens = batch.tokens.rows();
+  if (has_ctc_ && options.ctc_weight > 0) {
+    const CtcLoss c = ctc_loss(pass.tape, ctc_(pass, encoded.states), encoded.segments, batch.ctc, batch.ctc_labels,
+                               static_cast<int>(options.ctc_blank), options.ctc_zero_infinity);
+    result.ctc = c.loss.value();
+    for (int64_t i = 0; i < batch.ctc.count(); ++i) {
+      const int64_t begin = batch.ctc.begin(i),
+                    needed = frames_needed(batch.ctc_label_host, begin, begin + batch.ctc.length(i));
+      result.ctc_infeasible += needed > encoded.segments.length(i);
+    }
+    result.total = weighted_sum(pass.tape, {ce.loss, c.loss}, {1, options.ctc_weight});
+  }
+  return result;
+}
+
+}  // namespace tactus
