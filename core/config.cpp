@@ -344,12 +344,13 @@ Config Config::load(const std::string& file, const std::vector<std::string>& ove
   return config;
 }
 
-Config Config::from_text(const std::string& yaml, const std::string& name) {
+Config Config::from_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides) {
   std::vector<fs::path> chain;
   auto tree = std::make_shared<Tree>();
   tree->name = name;
   tree->root = parse_with_bases(yaml, name, {}, chain);
   tree->root.where = name;
+  for (const std::string& setting : overrides) apply_override(tree->root, setting);
   Config config;
   config.tree_ = std::move(tree);
   return config;

@@ -82,7 +82,8 @@ class Config {
   /// name keys that the file lacks; read() rejects the unknown ones like those of a file. Syntax errors name file and
   /// line.
   static Config load(const std::string& file, const std::vector<std::string>& overrides = {});
-  static Config from_text(const std::string& yaml, const std::string& name = "<text>");
+  static Config from_text(const std::string& yaml, const std::string& name = "<text>",
+                          const std::vector<std::string>& overrides = {});
 
   /// Fills `options` and rejects unknown keys, wrong types and values out of range.
   template <class Options>
@@ -131,7 +132,7 @@ struct KeyDoc {
 };
 std::vector<KeyDoc> explain_options(const std::function<void(ConfigVisitor&)>& visit);
 template <class Options>
-std::vector<KeyDoc> explain(Options options = {}) {
+std::vector<KeyDoc> explain(Options options = Options()) {
   return explain_options([&](ConfigVisitor& v) { options.visit(v); });
 }
 

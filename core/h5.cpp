@@ -95,6 +95,9 @@ File File::create(const std::string& path, const std::string& shown) {
   Handle access = own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, name, "/", "cannot create");
   H5Pset_file_locking(access.get(), false, true);
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+  // This format keeps checksums of its metadata, so that a damaged file is an error and not a wild pointer in the
+  // library.
+  H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
   hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
   if (id < 0) throw Error(name + ": cannot create: " + library_reason());
   return File(std::make_shared<Handle>(id, H5Fclose), name);
@@ -304,14 +307,21 @@ void File::append_rows(const std::string& name, const float* values, int64_t row
 }
 
 void File::write_string(const std::string& name, const std::string& value) {
-  const char* text = value.c_str();
-  write_values(name, text_type().get(), text_type().get(), {}, &text);
+  Handle type = text_type(value.size());
+  // A null-padded type takes exactly its width, which is at least one byte: the terminator of an empty string.
+  write_values(name, type.get(), type.get(), {}, value.c_str());
 }
 
 void File::write_strings(const std::string& name, const std::vector<std::string>& values) {
-  std::vector<const char*> texts;
-  for (const std::string& value : values) texts.push_back(value.c_str());
-  write_values(name, text_type().get(), text_type().get(), {static_cast<int64_t>(values.size())}, texts.data());
+  size_t width = 1;
+  for (const std::string& value : values) width = std::max(width, value.size());
+  std::string bytes;
+  for (const std::string& value : values) {
+    bytes += value;
+    bytes.append(width - value.size(), '\0');
+  }
+  Handle type = text_type(width);
+  write_values(name, type.get(), type.get(), {static_cast<int64_t>(values.size())}, bytes.data());
 }
 
 int64_t File::raw_offset(const std::string& name) const {

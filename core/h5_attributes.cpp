@@ -1,4 +1,5 @@
 // Attributes, string values and the library's error stack.
+#include <algorithm>
 #include <cstring>
 
 #include "core/h5_internal.h"
@@ -50,9 +51,10 @@ Handle half_type() {
   return type;
 }
 
-Handle text_type() {
+Handle text_type(size_t width) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.get(), H5T_VARIABLE);
+  H5Tset_size(type.get(), std::max<size_t>(width, 1));
+  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
   return type;
 }
@@ -158,8 +160,7 @@ void File::set_attribute(const std::string& object, const std::string& name, dou
 }
 
 void File::set_attribute(const std::string& object, const std::string& name, const std::string& value) {
-  const char* text = value.c_str();
-  set_scalar_attribute(object, name, text_type().get(), &text);
+  set_scalar_attribute(object, name, text_type(value.size()).get(), value.c_str());
 }
 
 }  // namespace tactus::h5

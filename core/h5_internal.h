@@ -52,8 +52,9 @@ inline hid_t native_type<uint8_t>() {
 
 /// The type of IEEE half precision, little endian.
 Handle half_type();
-/// A variable-length UTF-8 string type.
-Handle text_type();
+/// UTF-8 strings of `width` bytes (at least one), padded with NUL. Strings of variable length are read but never
+/// written: they lie in heaps without checksums, where the library follows damaged references.
+Handle text_type(size_t width);
 /// Reads `count` strings through read(memory_type, buffer), of fixed or variable length as `type` says.
 std::vector<std::string> read_string_values(hid_t type, hid_t space, int64_t count,
                                             const std::function<herr_t(hid_t, void*)>& read, const std::string& file,

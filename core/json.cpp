@@ -73,6 +73,8 @@ JsonWriter& JsonWriter::end_array() {
 JsonWriter& JsonWriter::key(std::string_view name) {
   if (state_->open.empty() || state_->open.back() != '{' || state_->after_key)
     throw Error("JsonWriter: the key '" + std::string(name) + "' is not inside an object");
+  // The emitter writes longer keys in a form that is YAML alone.
+  if (name.size() > 1024) throw Error("JsonWriter: a key has more than 1024 bytes");
   state_->after_key = true;
   state_->emitter << YAML::Key << std::string(name) << YAML::Value;
   return *this;

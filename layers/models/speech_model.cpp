@@ -28,8 +28,8 @@ SpeechModel::SpeechModel(const SpeechModelOptions& o, ParameterStore& store, int
   if (has_ctc_) ctc_ = Linear(Scope(store, "encoder.ctc_proj"), o.width, ctc_vocabulary, true);
 }
 
-SpeechModel::Encoded SpeechModel::encode(Pass& pass, const Tensor& features, const Segments& frames) const {
-  ConvSubsampler::Output o = encoder_(pass, pass.tape.constant(features), frames);
+SpeechModel::Encoded SpeechModel::encode(Pass& pass, const Var& features, const Segments& frames) const {
+  ConvSubsampler::Output o = encoder_(pass, features, frames);
   return {o.rows, decoder_.prompt(pass, o.rows), o.segments};
 }
 
@@ -38,7 +38,11 @@ Var SpeechModel::logits(Pass& pass, const SpeechBatch& batch, const Encoded& enc
 }
 
 SpeechLoss SpeechModel::loss(Pass& pass, const SpeechBatch& batch, const LossOptions& options) const {
-  const Encoded encoded = encode(pass, batch.features, batch.frames);
+  return loss(pass, batch, encode(pass, batch.features, batch.frames), options);
+}
+
+SpeechLoss SpeechModel::loss(Pass& pass, const SpeechBatch& batch, const Encoded& encoded,
+                             const LossOptions& options) const {
   const CrossEntropy ce =
       cross_entropy(pass.tape, logits(pass, batch, encoded), batch.targets, options.label_smoothing);
   SpeechLoss result;

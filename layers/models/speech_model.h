@@ -48,13 +48,17 @@ class SpeechModel {
   /// ctc_vocabulary 0: no CTC head.
   SpeechModel(const SpeechModelOptions& options, ParameterStore& store, int64_t vocabulary, int64_t ctc_vocabulary = 0);
 
-  SpeechLoss loss(Pass& pass, const SpeechBatch& batch, const LossOptions& options) const;
-
   struct Encoded {
     Var states, prompt;
     Segments segments;
   };
-  Encoded encode(Pass& pass, const Tensor& features, const Segments& frames) const;
+  Encoded encode(Pass& pass, const Var& features, const Segments& frames) const;
+  Encoded encode(Pass& pass, const Tensor& features, const Segments& frames) const {
+    return encode(pass, pass.tape.constant(features), frames);
+  }
+  SpeechLoss loss(Pass& pass, const SpeechBatch& batch, const LossOptions& options) const;
+  /// The same from encoder states that are there already.
+  SpeechLoss loss(Pass& pass, const SpeechBatch& batch, const Encoded& encoded, const LossOptions& options) const;
   Var logits(Pass& pass, const SpeechBatch& batch, const Encoded& encoded) const;
   const SpeechEncoder& encoder() const { return encoder_; }
   const PromptDecoder& decoder() const { return decoder_; }

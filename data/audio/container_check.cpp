@@ -1,0 +1,46 @@
+#include "data/audio/container_check.h"
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace tactus {
+namespace {
+
+uint32_t little_endian(const unsigned char* b) {
+  return static_cast<uint32_t>(b[0]) | static_cast<uint32_t>(b[1]) << 8 | static_cast<uint32_t>(b[2]) << 16 |
+         static_cast<uint32_t>(b[3]) << 24;
+}
+
+}  // namespace
+
+void check_riff_complete(const std::string& path) {
+  FileDescriptor file = FileDescriptor::open_for_reading(path);
+  struct stat info {};
+  fstat(file.get(), &info);
+  const int64_t size = info.st_size;
+  if (!S_ISREG(info.st_mode) || size < 12) return;
+  unsigned char head[12];
+  read_exactly(file.get(), head, 12, 0, path);
+  if (std::memcmp(head, "RIFF", 4) != 0 || std::memcmp(head + 8, "WAVE", 4) != 0) return;
+  for (int64_t at = 12; at + 8 <= size;) {
+    unsigned char chunk[8];
+    read_exactly(file.get(), chunk, 8, at, path);
+    uint32_t bytes = little_endian(chunk + 4);
+    if (std::memcmp(chunk, "data", 4) == 0) {
+      bool unknown = bytes == 0 || bytes == 0xffffffffu;
+      if (!unknown && at + 8 + bytes > size) {
+        throw DataError(path + ": cut short: the header promises " + std::to_string(bytes) +
+                        " bytes of samples, the file has " + std::to_string(size - at - 8));
+      }
+      return;
+    }
+    at += 8 + static_cast<int64_t>(bytes) + (bytes & 1);  // chunks are padded to even sizes
+  }
+}
+
+}  // namespace tactus

@@ -1,0 +1,14 @@
+// Names shared by the reader and the writer of corpora.
+#pragma once
+
+#include <cstdint>
+
+namespace tactus::corpus_format {
+
+inline constexpr const char* kName = "tactus-corpus";
+inline constexpr int64_t kVersion = 1;
+inline constexpr const char* kTokenizerGroup = "tokenizer";
+inline constexpr const char* kTargetTokenizer = "tokenizer/target";
+inline constexpr const char* kSourceTokenizer = "tokenizer/source";
+
+}  // namespace tactus::corpus_format

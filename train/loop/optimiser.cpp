@@ -1,0 +1,49 @@
+#include "train/loop/optimiser.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/adam.h"
+#include "kernels/reduce.h"
+
+namespace tactus {
+
+double inverse_sqrt_rate(double learning_rate, int64_t warmup, int64_t n) {
+  if (n < warmup) return learning_rate * static_cast<double>(n) / static_cast<double>(warmup);
+  return learning_rate * std::sqrt(static_cast<double>(warmup) / static_cast<double>(n));
+}
+
+Optimiser::Optimiser(const OptimiserOptions& options, ParameterStore& store) : options_(options), store_(store) {
+  const DType acc = accumulator_of(store.compute_type());
+  m_ = store.context().zeros({store.flat_size()}, acc, MemoryTag::optimiser);
+  v_ = store.context().zeros({store.flat_size()}, acc, MemoryTag::optimiser);
+}
+
+Optimiser::Result Optimiser::step(int64_t update, double divisor) {
+  const Context& ctx = store_.context();
+  const int64_t n = store_.flat_size();
+  Result result;
+  result.rate = inverse_sqrt_rate(options_.learning_rate, options_.warmup_updates, update - 1);
+  dispatch(ctx, store_.compute_type(), [&]<class D, class T>() {
+    using A = acc_t<T>;
+    // The norm is taken in double and divided afterwards: a sum over a million frames must not overflow on its way.
+    result.norm = std::sqrt(squared_norm<D, A>(ctx, n, store_.flat_grad().data<A>())) / divisor;
+    result.finite = std::isfinite(result.norm);
+    if (!result.finite) return;
+    AdamOptions o;
+    o.learning_rate = result.rate;
+    o.beta1 = options_.beta1;
+    o.beta2 = options_.beta2;
+    o.eps = options_.eps;
+    o.weight_decay = options_.weight_decay;
+    o.step = update;
+    o.grad_scale = 1 / divisor;
+    if (options_.clip_norm > 0) o.grad_scale *= std::min(1.0, options_.clip_norm / (result.norm + 1e-6));
+    T* working = store_.flat_value().shares_storage(store_.flat_master()) ? nullptr : store_.flat_value().data<T>();
+    adam_step<D, T>(ctx, n, o, store_.flat_master().data<A>(), m_.data<A>(), v_.data<A>(), store_.flat_grad().data<A>(),
+                    working);
+  });
+  return result;
+}
+
+}  // namespace tactus

@@ -1,0 +1,58 @@
+#include "train/loop/options.h"
+
+namespace tactus {
+
+void DataOptions::visit(ConfigVisitor& v) {
+  v.field("corpus", corpus, {.doc = "Corpus file made by `tactus prepare`", .required = true});
+  v.field("train", train, {.doc = "Split to train on"});
+  v.field("valid", valid, {.doc = "Split for validation"});
+  v.section("batches", batches, "How utterances are packed into batches");
+  v.section("specaugment", specaugment, "Masking of training features");
+}
+
+void OptimiserOptions::visit(ConfigVisitor& v) {
+  v.field("learning_rate", learning_rate, {.doc = "Peak learning rate of the inverse square-root schedule", .min = 0});
+  v.field("beta1", beta1, {.doc = "Decay of Adam's first moment", .min = 0, .max = 0.99999});
+  v.field("beta2", beta2, {.doc = "Decay of Adam's second moment", .min = 0, .max = 0.9999999});
+  v.field("eps", eps, {.doc = "Added to the root of the second moment, before bias correction", .min = 0});
+  v.field("weight_decay", weight_decay, {.doc = "Decoupled weight decay", .min = 0});
+  v.field("clip_norm", clip_norm, {.doc = "Largest gradient norm; 0: no clipping", .min = 0});
+  v.field("warmup_updates", warmup_updates, {.doc = "Updates of linear warm-up from 0", .unit = "updates", .min = 1});
+}
+
+void LoopOptions::visit(ConfigVisitor& v) {
+  v.field("max_updates", max_updates, {.doc = "Training ends after this many updates", .unit = "updates", .min = 1});
+  v.field("max_epochs", max_epochs,
+          {.doc = "Training ends after this many epochs; 0: no limit", .unit = "epochs", .min = 0});
+  v.field("accumulate", accumulate, {.doc = "Batches of one update", .unit = "batches", .min = 1});
+  v.field("log_every", log_every, {.doc = "A line in log.jsonl every so many updates", .unit = "updates", .min = 1});
+  v.field("validate_every", validate_every,
+          {.doc = "Validation every so many updates; 0: at the end of each epoch", .unit = "updates", .min = 0});
+  v.field("save_every", save_every,
+          {.doc = "Further checkpoints every so many updates; 0: at validation only", .unit = "updates", .min = 0});
+  v.field("keep_best", keep_best, {.doc = "Best checkpoints to keep (model file only)", .min = 1});
+  v.field("keep_last", keep_last, {.doc = "Newest checkpoints to keep with everything that resuming needs", .min = 1});
+  v.field("metric", metric, {.doc = "What `best` means", .choices = {"accuracy", "loss"}});
+  v.field("patience", patience, {.doc = "Stop after so many validations without a better metric; 0: never", .min = 0});
+  v.field("max_skipped", max_skipped,
+          {.doc = "Consecutive updates with a loss or gradient that is not finite before the run fails", .min = 1});
+}
+
+void RunOptions::visit(ConfigVisitor& v) {
+  v.field("task", task, {.doc = "What is trained", .choices = {"speech_translation"}});
+  v.field("seed", seed, {.doc = "Seed of initialisation, order, masks and dropout", .min = 0});
+  v.field("device", device, {.doc = "Where to train; auto: a GPU if there is one", .choices = {"auto", "cpu", "cuda"}});
+  v.field("dtype", dtype, {.doc = "Type of activations and working weights", .choices = {"f32", "bf16", "f64"}});
+  v.field("threads", threads,
+          {.doc = "CPU threads; 0: all cores. Part of what makes CPU runs repeatable", .min = 0, .max = 1024});
+  v.section("data", data, "Corpus and batches");
+  v.section("model", model, "Shape of the model");
+  v.field("label_smoothing", label_smoothing, {.doc = "Label smoothing of the cross-entropy", .min = 0, .max = 0.99});
+  v.field("ctc_weight", ctc_weight, {.doc = "Weight of the auxiliary CTC loss on encoder states; 0: none", .min = 0});
+  v.field("ctc_target", ctc_target, {.doc = "Text of the CTC loss", .choices = {"source", "target"}});
+  v.section("optimiser", optimiser, "Adam in fairseq's form, with its inverse square-root schedule");
+  v.section("train", train, "Length of the run, validation, checkpoints");
+  v.section("decode", decode, "Beam search");
+}
+
+}  // namespace tactus

@@ -1,0 +1,47 @@
+#include "train/loop/speech_task.h"
+
+namespace tactus {
+
+Context make_context(const std::string& device, int64_t threads) {
+  if (device == "cuda" || (device == "auto" && Context::cuda_available())) return Context::cuda();
+  if (device != "auto" && device != "cpu") throw ConfigError("device: '" + device + "' is not auto, cpu or cuda");
+  return Context::cpu(static_cast<int>(threads));
+}
+
+SpeechTask::SpeechTask(const Context& ctx, const RunOptions& options, int64_t vocabulary, int64_t ctc_vocabulary,
+                       bool training)
+    : ctx_(ctx), options_(options), model_(options.model, store_, vocabulary, ctc_vocabulary), tables_(ctx) {
+  // A CPU has no bf16 kernels: a run of a GPU configuration goes on in f32 there.
+  const DType wanted = float_type_from_string(options.dtype);
+  store_.allocate(ctx, ctx.device() == Device::cpu && wanted == DType::bf16 ? DType::f32 : wanted, training);
+}
+
+SpeechBatch SpeechTask::to_device(const Batch& batch) const {
+  SpeechBatch b;
+  const int64_t frames = batch.frames();
+  if (compute_type() == DType::f32) {
+    b.features = ctx_.upload(batch.features.data(), {frames, batch.bins});
+  } else {
+    b.features = ctx_.upload_real({batch.features.begin(), batch.features.end()}, {frames, batch.bins}, compute_type());
+  }
+  b.frames = Segments(ctx_, batch.frame_lengths, batch.utterances);
+  b.tokens = Segments(ctx_, batch.target_lengths, batch.utterances);
+  b.inputs = TokenIndex::make(ctx_, batch.previous_tokens, model_.decoder().vocabulary());
+  b.targets = ctx_.upload(batch.target_tokens);
+  if (!batch.ctc_lengths.empty()) {
+    b.ctc = Segments(ctx_, batch.ctc_lengths, batch.utterances);
+    b.ctc_labels = ctx_.upload(batch.ctc_tokens);
+    b.ctc_label_host = batch.ctc_tokens;
+  }
+  return b;
+}
+
+SpeechLoss SpeechTask::loss(Tape& tape, const SpeechBatch& batch, bool training, uint64_t key) {
+  Pass pass{tape, tables_, training, key};
+  LossOptions o;
+  o.label_smoothing = options_.label_smoothing;
+  o.ctc_weight = options_.ctc_weight;
+  return model_.loss(pass, batch, o);
+}
+
+}  // namespace tactus

@@ -1,0 +1,41 @@
+// The speech-to-text task: what a run's configuration names. Builds the model for a corpus, puts host batches on the
+// device, computes losses.
+#pragma once
+
+#include "core/comm.h"
+#include "data/batch_loader.h"
+#include "layers/models/speech_model.h"
+#include "train/loop/options.h"
+#include "train/model_file.h"
+
+namespace tactus {
+
+/// Device and type that options ask for; `device` "auto" takes a GPU where there is one.
+Context make_context(const std::string& device, int64_t threads);
+
+/// Model and weights with what they were made for.
+class SpeechTask {
+ public:
+  /// Weights allocated but not drawn.
+  SpeechTask(const Context& ctx, const RunOptions& options, int64_t vocabulary, int64_t ctc_vocabulary, bool training);
+
+  const Context& ctx() const { return ctx_; }
+  const RunOptions& options() const { return options_; }
+  ParameterStore& store() { return store_; }
+  const SpeechModel& model() const { return model_; }
+  Tables& tables() { return tables_; }
+  DType compute_type() const { return store_.compute_type(); }
+
+  SpeechBatch to_device(const Batch& batch) const;
+  /// Loss of one batch on a tape; `key` fixes all random masks.
+  SpeechLoss loss(Tape& tape, const SpeechBatch& batch, bool training, uint64_t key);
+
+ private:
+  Context ctx_;
+  RunOptions options_;
+  ParameterStore store_;
+  SpeechModel model_;
+  Tables tables_;
+};
+
+}  // namespace tactus
