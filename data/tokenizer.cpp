@@ -93,7 +93,7 @@ Tokenizer Tokenizer::train(const std::vector<std::string>& sentences, const Toke
   auto status = train_model(sentences, options, &blob);
   if (!status.ok()) {
     throw DataError(what + ": cannot train a tokenizer of " + std::to_string(options.vocab_size) + " pieces (" +
-                    one_line(status) + "); a smaller vocab_size may fit this text");
+                    one_line(status) + "); choose another vocab_size");
   }
   return from_blob(std::move(blob), what);
 }

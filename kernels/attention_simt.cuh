@@ -27,12 +27,13 @@ struct SimtLayout {
   static constexpr int keep_bytes = B * B / 8;
 };
 
-/// Loads rows [first | second] of row_of(r), zero padded to `pitch` columns. A row has members first, second, valid.
+/// A row to load: `first` columns and then `second` ones. Not valid: zeros.
 template <class T>
 struct SimtRow {
   const T *first = nullptr, *second = nullptr;
   bool valid = false;
 };
+/// Loads B rows, each row_of(r) = [first | second], zero padded to `pitch` columns, as f32. The caller synchronises.
 template <int B, class RowOf>
 __device__ inline void simt_load(float* tile, int pitch, int first_width, int second_width, const RowOf& row_of) {
   const int lane = threadIdx.x % 32;

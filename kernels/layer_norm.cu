@@ -148,10 +148,8 @@ void with_team(const char* op, int64_t cols, F&& f) {
     f(Team<32, 4>());
   } else if (cols <= Team<256, 4>::kColumns) {
     f(Team<256, 4>());
-  } else if (cols <= Team<1024, 4>::kColumns) {
-    f(Team<1024, 4>());
   } else {
-    shape_error(op, "x.cols", "at most 32768", std::to_string(cols));
+    shape_error(op, "x.cols", "at most 8192", std::to_string(cols));
   }
 }
 

@@ -41,7 +41,8 @@ class Layout {
     if (!ends_with(name, mark)) return {{name, 0, height()}};
     const std::string module = name.substr(0, name.size() - mark.size());
     const int64_t q = other(module + "out_proj.weight").shape[1], kv = (height() - q) / 2;
-    return {{module + "q_proj." + end, 0, q}, {module + "k_proj." + end, q, kv}, {module + "v_proj." + end, q + kv, kv}};
+    return {
+        {module + "q_proj." + end, 0, q}, {module + "k_proj." + end, q, kv}, {module + "v_proj." + end, q + kv, kv}};
   }
   bool is_convolution() const {
     return parameter_.name.find("conv_layers.") != std::string::npos && ends_with(parameter_.name, ".weight");

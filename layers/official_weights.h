@@ -1,5 +1,5 @@
-// Weights under the names and shapes of the published MTLA checkpoints (the fairseq fork of Deng et al. 2025; the tables
-// of `model` in a checkpoint file) and under ours. Three things differ:
+// Weights under the names and shapes of the published MTLA checkpoints (the fairseq fork of Deng et al. 2025; the
+// tables of `model` in a checkpoint file) and under ours. Three things differ:
 //   - q_proj, k_proj, v_proj are one matrix here, `qkv`, with the rows of the three one after another;
 //   - wkv_b holds, there, for each head its key rows, then its value rows; here the key rows of all heads, then the
 //     value rows of all heads;
@@ -24,8 +24,8 @@ struct OfficialTensor {
 using OfficialTensors = std::map<std::string, OfficialTensor>;
 
 /// Writes every parameter of `store` (masters and working copy). DataError names a tensor that is missing, has another
-/// shape, or has no place in the model; `*.version` scalars are passed over, and where the output projection is tied its
-/// copy must equal the embedding.
+/// shape, or has no place in the model; `*.version` scalars are passed over, and where the output projection is tied
+/// its copy must equal the embedding.
 void official_to_ours(ParameterStore& store, const OfficialTensors& tensors);
 
 enum class OfficialContent { weights, gradients };

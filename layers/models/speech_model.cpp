@@ -51,7 +51,7 @@ SpeechLoss SpeechModel::loss(Pass& pass, const SpeechBatch& batch, const Encoded
   result.nll = ce.nll;
   result.correct = ce.correct;
   result.tokens = batch.tokens.rows();
-  if (has_ctc_ && options.ctc_weight > 0) {
+  if (has_ctc_ && options.ctc_weight > 0 && batch.ctc.count() > 0) {
     const CtcLoss c = ctc_loss(pass.tape, ctc_(pass, encoded.states), encoded.segments, batch.ctc, batch.ctc_labels,
                                static_cast<int>(options.ctc_blank), options.ctc_zero_infinity);
     result.ctc = c.loss.value();

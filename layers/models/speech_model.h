@@ -24,7 +24,7 @@ struct SpeechBatch {
   Tensor targets;     ///< i32 [tokens.rows], -1 = no loss
   Segments tokens;
   Tensor ctc_labels;  ///< i32 [ctc.rows]
-  Segments ctc;
+  Segments ctc;            ///< no segments: no CTC loss for this batch
   std::vector<int32_t> ctc_label_host;  ///< the same labels, to count infeasible utterances
 };
 
