@@ -40,6 +40,8 @@ function(tactus_link)
     target_link_libraries(tactus_core PUBLIC CUDA::cudart CUDA::cublasLt CUDA::cublas)
   endif()
   target_link_libraries(tactus_kernels PUBLIC tactus_core PRIVATE Eigen3::Eigen)
+  # Lets loops with comparisons be vectorised; NaN and Inf keep their meaning, only exception flags lose theirs.
+  target_compile_options(tactus_kernels PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
   target_link_libraries(tactus_autograd PUBLIC tactus_kernels)
   target_link_libraries(tactus_layers PUBLIC tactus_autograd)
   target_link_libraries(tactus_data PUBLIC tactus_core PRIVATE PkgConfig::SENTENCEPIECE ${TACTUS_SENTENCEPIECE_TRAIN})
