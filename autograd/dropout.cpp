@@ -6,7 +6,8 @@
 namespace tactus {
 
 Var dropout_add(Tape& tape, const Var& x, const Var& residual, DropoutKey key, const Segments& segments) {
-  check_argument(x.rows() == segments.rows(), "dropout_add", "x", x, std::to_string(segments.rows()) + " rows");
+  check_argument(!key.active() || x.rows() == segments.rows(), "dropout_add", "x", x,
+                 std::to_string(segments.rows()) + " rows");
   check_argument(!residual.defined() || residual.value().shape() == x.value().shape(), "dropout_add", "residual",
                  residual, x.value().shape().to_string());
   if (!key.active() && !residual.defined()) return x;
@@ -34,7 +35,8 @@ Var dropout_add(Tape& tape, const Var& x, const Var& residual, DropoutKey key, c
 }
 
 Var relu_dropout(Tape& tape, const Var& x, DropoutKey key, const Segments& segments) {
-  check_argument(x.rows() == segments.rows(), "relu_dropout", "x", x, std::to_string(segments.rows()) + " rows");
+  check_argument(!key.active() || x.rows() == segments.rows(), "relu_dropout", "x", x,
+                 std::to_string(segments.rows()) + " rows");
   const Context& ctx = tape.ctx();
   const DType dtype = x.value().dtype();
   Tensor y = ctx.empty(x.value().shape(), dtype);

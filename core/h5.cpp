@@ -58,6 +58,13 @@ std::vector<T> make_buffer(int64_t count, const std::string& file, const std::st
   }
 }
 
+/// Creation properties of a file, group or dataset without time stamps: the same content gives the same bytes.
+Handle creation(hid_t kind) {
+  Handle properties(H5Pcreate(kind), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
+  return properties;
+}
+
 std::string trimmed(const std::string& name) {
   size_t begin = name.find_first_not_of('/');
   return begin == std::string::npos ? "" : name.substr(begin);
@@ -98,7 +105,9 @@ File File::create(const std::string& path, const std::string& shown) {
   // This format keeps checksums of its metadata, so that a damaged file is an error and not a wild pointer in the
   // library.
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
-  hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get());
+  // Named, because closing any identifier clears the reason of a failure.
+  Handle properties = creation(H5P_FILE_CREATE);
+  hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get());
   if (id < 0) throw Error(name + ": cannot create: " + library_reason());
   return File(std::make_shared<Handle>(id, H5Fclose), name);
 }
@@ -159,9 +168,11 @@ std::vector<std::string> File::list(const std::string& group) const {
 }
 
 void File::make_group(const std::string& name) {
-  Handle links = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose, path_, name, "cannot create group");
-  H5Pset_create_intermediate_group(links.get(), 1);
-  hid_t group = H5Gcreate2(id(), trimmed(name).c_str(), links.get(), H5P_DEFAULT, H5P_DEFAULT);
+  const std::string path = trimmed(name);
+  if (size_t end = path.rfind('/'); end != std::string::npos && !exists(path.substr(0, end)))
+    make_group(path.substr(0, end));
+  Handle properties = creation(H5P_GROUP_CREATE);
+  hid_t group = H5Gcreate2(id(), path.c_str(), H5P_DEFAULT, properties.get(), H5P_DEFAULT);
   if (group < 0) throw Error(path_ + ": " + name + ": cannot create group: " + library_reason());
   H5Gclose(group);
 }
@@ -234,19 +245,19 @@ std::string File::read_string(const std::string& name) const {
   return values[0];
 }
 
-Handle File::make_dataset(const std::string& name, int64_t type, const std::vector<int64_t>& shape,
-                          int64_t properties) {
-  Handle space = make_space(shape, path_, name);
-  Handle links = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose, path_, name, "cannot create");
-  H5Pset_create_intermediate_group(links.get(), 1);
-  hid_t id = H5Dcreate2(this->id(), trimmed(name).c_str(), type, space.get(), links.get(), properties, H5P_DEFAULT);
+Handle File::make_dataset(const std::string& name, int64_t type, int64_t space, int64_t properties) {
+  const std::string path = trimmed(name);
+  if (size_t end = path.rfind('/'); end != std::string::npos && !exists(path.substr(0, end)))
+    make_group(path.substr(0, end));
+  hid_t id = H5Dcreate2(this->id(), path.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
   if (id < 0) throw Error(path_ + ": " + name + ": cannot create dataset: " + library_reason());
   return Handle(id, H5Dclose);
 }
 
 void File::write_values(const std::string& name, int64_t file_type, int64_t memory_type,
                         const std::vector<int64_t>& shape, const void* values) {
-  Handle dataset = make_dataset(name, file_type, shape, H5P_DEFAULT);
+  Handle space = make_space(shape, path_, name);
+  Handle dataset = make_dataset(name, file_type, space.get(), creation(H5P_DATASET_CREATE).get());
   if (product(shape) == 0) return;
   if (H5Dwrite(dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
     throw Error(path_ + ": " + name + ": cannot write: " + library_reason());
@@ -262,11 +273,11 @@ void File::write_half(const std::string& name, const std::vector<int64_t>& shape
 }
 
 void File::make_half(const std::string& name, int64_t rows, int64_t columns) {
-  Handle properties = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, path_, name, "cannot create");
+  Handle properties = creation(H5P_DATASET_CREATE);
   H5Pset_layout(properties.get(), H5D_CONTIGUOUS);
   // Filling rows that are written later anyway would double the writing.
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
-  make_dataset(name, half_type().get(), {rows, columns}, properties.get());
+  make_dataset(name, half_type().get(), make_space({rows, columns}, path_, name).get(), properties.get());
 }
 
 void File::write_half_bits(const std::string& name, int64_t begin, int64_t rows, const uint16_t* bits) {
@@ -274,7 +285,8 @@ void File::write_half_bits(const std::string& name, int64_t begin, int64_t rows,
   Handle dataset = open_dataset(name);
   Handle space = open_space(dataset.get(), path_, name);
   Handle memory = select_rows(space.get(), extents_of(space.get(), path_, name), begin, rows, path_, name);
-  if (H5Dwrite(dataset.get(), half_type().get(), memory.get(), space.get(), H5P_DEFAULT, bits) < 0)
+  Handle type = half_type();
+  if (H5Dwrite(dataset.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, bits) < 0)
     throw Error(path_ + ": " + name + ": cannot write: " + library_reason());
 }
 
@@ -282,16 +294,10 @@ void File::make_growing(const std::string& name, int64_t columns, bool half, int
   hsize_t now[2] = {0, static_cast<hsize_t>(columns)}, most[2] = {H5S_UNLIMITED, static_cast<hsize_t>(columns)};
   hsize_t chunk[2] = {static_cast<hsize_t>(chunk_rows), static_cast<hsize_t>(columns)};
   Handle space = own(H5Screate_simple(2, now, most), H5Sclose, path_, name, "cannot describe its shape");
-  Handle properties = own(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, path_, name, "cannot create");
+  Handle properties = creation(H5P_DATASET_CREATE);
   H5Pset_chunk(properties.get(), 2, chunk);
-  Handle links = own(H5Pcreate(H5P_LINK_CREATE), H5Pclose, path_, name, "cannot create");
-  H5Pset_create_intermediate_group(links.get(), 1);
   Handle stored = half_type();
-  hid_t type = half ? stored.get() : H5T_IEEE_F32LE;
-  hid_t id =
-      H5Dcreate2(this->id(), trimmed(name).c_str(), type, space.get(), links.get(), properties.get(), H5P_DEFAULT);
-  if (id < 0) throw Error(path_ + ": " + name + ": cannot create dataset: " + library_reason());
-  H5Dclose(id);
+  make_dataset(name, half ? stored.get() : H5T_IEEE_F32LE, space.get(), properties.get());
 }
 
 void File::append_rows(const std::string& name, const float* values, int64_t rows) {

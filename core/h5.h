@@ -103,7 +103,7 @@ class File {
   Handle open_dataset(const std::string& name) const;
   Handle open_object(const std::string& name) const;
   Handle open_attribute(const std::string& object, const std::string& name) const;
-  Handle make_dataset(const std::string& name, int64_t type, const std::vector<int64_t>& shape, int64_t properties);
+  Handle make_dataset(const std::string& name, int64_t type, int64_t space, int64_t properties);
   void write_values(const std::string& name, int64_t file_type, int64_t memory_type, const std::vector<int64_t>& shape,
                     const void* values);
   void set_scalar_attribute(const std::string& object, const std::string& name, int64_t type, const void* value);

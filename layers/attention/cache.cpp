@@ -106,7 +106,7 @@ void AttentionCache::reorder(const std::vector<int32_t>& parents) {
   const int32_t* lengths = tail_length_[side_].data<int32_t>();
   dispatch(ctx_, dtype_, [&]<class D, class T>() {
     tail_reorder<D, T>(ctx_, tail_[side_].mat<const T>(), index.data<int32_t>(), lengths, n, max_tail_,
-                       tail_[other].mat<T>());
+                       tail_[other].slice(0, n * max_tail_).mat<T>());
     if (shape_.live_width > 0) {
       using A = acc_t<T>;
       gather_rows<D, A>(ctx_, live_[side_].mat<const A>(), index.data<int32_t>(), live_[other].slice(0, n).mat<A>());
