@@ -71,7 +71,7 @@ void write_model_file(const std::string& path, const ModelInfo& info, ParameterS
   write_header(file, info);
   for (Parameter* p : store.all())
     write_weight(file, p->name, extents(p->shape), store.read(*p), p->master.dtype() == DType::f64);
-  file.flush();
+  file.close();
 }
 
 ModelInfo read_model_info(const std::string& path) {
@@ -133,7 +133,7 @@ void average_model_files(const std::vector<std::string>& paths, const std::strin
       }
       write_weight(result, name, shape, mean, info.dtype == "f64");
     }
-    result.flush();
+    result.close();
   }
   target.commit();
 }

@@ -55,10 +55,10 @@ int64_t AttentionCache::slot_count(int64_t row) const {
   return length / shape_.stride + tail_slots(row);
 }
 
-int64_t AttentionCache::longest_position() const {
+int64_t AttentionCache::capacity() const {
   int64_t longest = 0;
   for (int64_t length : prompt_lengths_) longest = std::max(longest, length);
-  return std::max<int64_t>(longest + steps_ - 1, 0);
+  return longest + max_new_;
 }
 
 int64_t AttentionCache::payload() const {
@@ -83,7 +83,7 @@ int64_t AttentionCache::reserved() const {
   int64_t bytes =
       shared_.bytes() + shared_offsets_.bytes() + slot_rows_.bytes() + rest_rows_.bytes() + row_utterance_.bytes();
   for (int i = 0; i < 2; ++i) bytes += tail_[i].bytes() + tail_length_[i].bytes() + live_[i].bytes();
-  return bytes;
+  return bytes + (table_.defined() ? table_.bytes() : 0);
 }
 
 void AttentionCache::begin_step() {

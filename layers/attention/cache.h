@@ -21,8 +21,8 @@ class AttentionCache {
                  int64_t max_new);
 
   const Shape& shape() const { return shape_; }
-  /// Position of the newest row of the longest sequence: prompt + steps - 1, at least 0.
-  int64_t longest_position() const;
+  /// Rows of the longest sequence that the cache can ever hold: longest prompt + max_new.
+  int64_t capacity() const;
   int64_t rows() const { return static_cast<int64_t>(row_utterance_host_.size()); }
   /// Bytes of the slots in use, each shared slot once.
   int64_t payload() const;
@@ -47,6 +47,8 @@ class AttentionCache {
   void restore(const Snapshot& s);
 
   // --- for the mechanisms ---
+  /// A table that a mechanism makes at its first step and needs at every later one; undefined before.
+  Tensor& table() { return table_; }
   /// Index of the prompt row that ends each shared slot, utterance by utterance, and of each utterance's last row if
   /// its last chunk is unfinished, else -1.
   const Tensor& slot_rows() const { return slot_rows_; }
@@ -80,7 +82,7 @@ class AttentionCache {
   int64_t max_rows_, max_new_, max_tail_ = 0, steps_ = 0;
   std::vector<int64_t> prompt_lengths_;
   std::vector<int32_t> row_utterance_host_;
-  Tensor shared_, shared_offsets_, slot_rows_, rest_rows_, row_utterance_;
+  Tensor shared_, shared_offsets_, slot_rows_, rest_rows_, row_utterance_, table_;
   std::vector<int32_t> shared_offsets_host_;
   Tensor tail_[2], tail_length_[2], live_[2];
   int side_ = 0;

@@ -176,18 +176,19 @@ void LatentAttention::absorbed_step(Pass& pass, const Var& q, AttentionCache& ca
 Var LatentAttention::step(Pass& pass, const Var& x, const Tensor& positions, AttentionCache& cache) const {
   const Context& ctx = pass.ctx();
   cache.begin_step();
-  const int64_t longest = cache.longest_position() + 1, slot = latent_ + rope_;
+  const int64_t longest = cache.capacity(), slot = latent_ + rope_;
   const Latents l = latents(pass, x, positions, longest);
   const Var q = queries(pass, x, positions, longest);
   const Var p = gated_ ? fc_p_(pass, l.c) : Var();
-  const Var code = gated_ ? gate_code(pass, longest, l.c.value().dtype()) : Var();
+  // Codes of all chunks that can come, once: a step costs the same at every length.
+  if (gated_ && !cache.table().defined()) cache.table() = gate_code(pass, longest, l.c.value().dtype()).value();
   Tensor out;
   dispatch(ctx, x.value().dtype(), [&]<class D, class T>() {
     Mat<T> tail = cache.tail().mat<T>();
     int32_t* length = cache.tail_length().data<int32_t>();
     const Mat<const T> c = l.c.value().mat<const T>(), k = l.k_rope.value().mat<const T>();
     if (gated_) {
-      mtla_append<D, T>(ctx, static_cast<int>(stride_), c, p.value().mat<const T>(), code.value().mat<const T>(), k,
+      mtla_append<D, T>(ctx, static_cast<int>(stride_), c, p.value().mat<const T>(), cache.table().mat<const T>(), k,
                         positions.data<int32_t>(), length, cache.max_tail(), cache.live().mat<acc_t<T>>(), tail);
     } else {
       tail_append<D, T>(ctx, c, length, cache.max_tail(), tail.columns(0, latent_));

@@ -94,7 +94,7 @@ void MultiHeadAttention::prefill(Pass& pass, const Var& rows, const Segments& se
 Var MultiHeadAttention::step(Pass& pass, const Var& x, const Tensor& positions, AttentionCache& cache) const {
   const Context& ctx = pass.ctx();
   cache.begin_step();
-  const int64_t q = q_width(), kv = kv_width(), longest = cache.longest_position() + 1;
+  const int64_t q = q_width(), kv = kv_width(), longest = cache.capacity();
   const Var projected = qkv_(pass, x);
   const Slice queries = rotated(pass, {projected, 0, q}, heads_, positions, longest);
   const Slice keys = rotated(pass, {projected, q, q + kv}, kv_heads_, positions, longest);

@@ -1,7 +1,9 @@
-// golden_check [--device cpu|cuda] [--dtype f64|f32|bf16] FILE...
+// golden_check [--device cpu|cuda] [--dtype f64|f32|bf16] [--optional-device] FILE...
 // Compares this implementation with reference numbers. Everything about a case is read from the attributes of its file.
-// Prints a line for each file; exit code 1 when anything differs or a file cannot be read.
+// Prints a line for each file; exit code 1 when anything differs or a file cannot be read. With --optional-device a
+// missing CUDA device is exit code 77, unless the environment sets TACTUS_REQUIRE_GPU.
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 
@@ -58,8 +60,13 @@ void walk(const Setting& setting, const Node& node, Report& report) {
 
 struct Arguments {
   std::string device = "cpu", dtype;
+  bool optional_device = false;
   std::vector<std::string> files;
 };
+
+constexpr int kSkipped = 77;
+constexpr const char* kUsage =
+    "usage: golden_check [--device cpu|cuda] [--dtype f64|f32|bf16] [--optional-device] FILE...";
 
 Arguments parse(int argc, char** argv) {
   Arguments a;
@@ -68,15 +75,15 @@ Arguments parse(int argc, char** argv) {
     if (word == "--device" || word == "--dtype") {
       if (i + 1 == argc) throw ConfigError(word + ": a value is missing");
       (word == "--device" ? a.device : a.dtype) = argv[++i];
+    } else if (word == "--optional-device") {
+      a.optional_device = true;
     } else if (word.rfind("--", 0) == 0) {
-      throw ConfigError(word +
-                        ": unknown option; usage: golden_check [--device cpu|cuda] [--dtype f64|f32|bf16] FILE...");
+      throw ConfigError(word + ": unknown option; " + kUsage);
     } else {
       a.files.push_back(word);
     }
   }
-  if (a.files.empty())
-    throw ConfigError("no file; usage: golden_check [--device cpu|cuda] [--dtype f64|f32|bf16] FILE...");
+  if (a.files.empty()) throw ConfigError(std::string("no file; ") + kUsage);
   if (a.device != "cpu" && a.device != "cuda")
     throw ConfigError("--device: '" + a.device + "' is neither cpu nor cuda");
   if (a.dtype.empty()) a.dtype = a.device == "cuda" ? "f32" : "f64";
@@ -96,6 +103,10 @@ bool check_file(const Setting& setting, const std::string& path) {
 
 int run(int argc, char** argv) {
   const Arguments a = parse(argc, argv);
+  if (a.device == "cuda" && a.optional_device && !Context::cuda_available() && !std::getenv("TACTUS_REQUIRE_GPU")) {
+    std::printf("no CUDA device: skipped\n");
+    return kSkipped;
+  }
   const Setting setting{a.device == "cuda" ? Context::cuda() : Context::cpu(), float_type_from_string(a.dtype)};
   // Pairs without kernels are refused before any file is opened.
   dispatch(setting.ctx, setting.dtype, []<class D, class T>() {});

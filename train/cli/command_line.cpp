@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
@@ -10,8 +11,9 @@
 namespace tactus {
 namespace {
 
-int fail(const std::string& message, int code) {
+int fail(std::string message, int code) {
   stderr_log().end_live();
+  std::replace(message.begin(), message.end(), '\n', ' ');  // messages of libraries may have several lines
   std::cerr << "tactus: " << message << "\n";
   return stop_signal() != 0 ? stop_exit_code() : code;
 }

@@ -95,6 +95,13 @@ std::string verify_checkpoint(const std::string& folder, bool with_state) {
   }
 }
 
+TrainState load_checkpoint(const std::string& folder, ParameterStore& store, const Optimiser& optimiser) {
+  const std::string problem = verify_checkpoint(folder, true);
+  if (!problem.empty()) throw DataError(problem);
+  read_model_weights(folder + "/model.h5", store);
+  return read_state_file(folder + "/state.h5", store, optimiser);
+}
+
 void CheckpointFolder::recover() const {
   if (!fs::exists(folder_)) return;
   std::vector<fs::path> retired;
@@ -163,15 +170,11 @@ std::optional<int64_t> CheckpointFolder::newest() const {
   return std::nullopt;
 }
 
-TrainState CheckpointFolder::load(int64_t update, ParameterStore& store, const Optimiser& optimiser) const {
-  read_model_weights(model_path(update), store);
-  return read_state_file(path(update) + "/state.h5", store, optimiser);
-}
-
-void CheckpointFolder::prune(const std::vector<ScoredCheckpoint>& best, int64_t last) const {
-  const std::vector<int64_t> all = updates();
+void CheckpointFolder::prune(const TrainState& state, int64_t last) const {
+  std::vector<int64_t> all = updates();
+  std::erase_if(all, [&](int64_t u) { return u > state.update; });
   std::set<int64_t> scored;
-  for (const ScoredCheckpoint& b : best) scored.insert(b.update);
+  for (const ScoredCheckpoint& b : state.best) scored.insert(b.update);
   const size_t first_kept = all.size() - std::min<size_t>(all.size(), static_cast<size_t>(last));
   for (size_t i = 0; i < first_kept; ++i) {
     if (!scored.count(all[i])) {

@@ -30,6 +30,9 @@ struct TrainState {
   int64_t next_batch = 0;  ///< position in the epoch's plan
   int64_t skipped = 0, skipped_in_row = 0;
   int64_t validations_without_gain = 0;
+  int64_t validated_update = 0;        ///< of the last validation
+  int64_t frames = 0;                  ///< trained on, all told
+  double seconds = 0;                  ///< wall clock of training, all told; not part of what is repeatable
   std::vector<ScoredCheckpoint> best;  ///< best first
   LogSums sums;
   std::string corpus_fingerprint;
@@ -48,10 +51,9 @@ class CheckpointFolder {
   void save(const TrainState& state, const ModelInfo& info, ParameterStore& store, const Optimiser& optimiser);
   /// Newest update whose manifest verifies and that has a state file; damaged ones are named in a warning.
   std::optional<int64_t> newest() const;
-  /// Fills store and optimiser.
-  TrainState load(int64_t update, ParameterStore& store, const Optimiser& optimiser) const;
-  /// Keeps the state of the `last` newest, the model file of `best`, and nothing else.
-  void prune(const std::vector<ScoredCheckpoint>& best, int64_t last) const;
+  /// After a save of `state`: keeps the state of the `last` newest, the model file of its best, and nothing else.
+  /// Folders of later updates are left alone: they were too damaged to go on from, and must not push out good ones.
+  void prune(const TrainState& state, int64_t last) const;
 
   std::string path(int64_t update) const;
   std::string model_path(int64_t update) const { return path(update) + "/model.h5"; }
@@ -64,6 +66,9 @@ class CheckpointFolder {
 /// Checks sizes and checksums of a checkpoint folder against its manifest. Empty when all is well, else one line saying
 /// what is wrong. `with_state`: the state file must be there too.
 std::string verify_checkpoint(const std::string& folder, bool with_state);
+
+/// Fills store and optimiser from a checkpoint folder. DataError when it does not verify or is of another model.
+TrainState load_checkpoint(const std::string& folder, ParameterStore& store, const Optimiser& optimiser);
 
 /// Model file that a name given on a command line stands for: a model file, a checkpoint folder or a run folder (its
 /// average if there is one, else its best, else its newest checkpoint). DataError when there is none or it does not

@@ -43,6 +43,11 @@ void check_fit(const LoadedModel& model, const Corpus& corpus) {
     throw DataError(corpus.path() + ": has " + std::to_string(corpus.features().mel_bins) + " feature bins, " +
                     model.path + " needs " + std::to_string(model.options.model.features));
   }
+  if (corpus.target_tokenizer().hash() != model.target.hash()) {
+    throw DataError(corpus.path() + ": its target tokenizer (" + corpus.target_tokenizer().hash() +
+                    ") is not that of " + model.path + " (" + model.target.hash() +
+                    "); is it the corpus of another model?");
+  }
 }
 
 std::string without_eos(const Tokenizer& tokenizer, const Hypothesis& h) {

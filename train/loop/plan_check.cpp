@@ -23,16 +23,14 @@ int64_t largest_batch(const BatchPlan& plan, const CorpusSplit& split) {
 
 std::string check_plan(const RunOptions& options) {
   Corpus corpus = Corpus::open(options.data.corpus);
+  const Vocabularies vocabularies = vocabularies_of(options, corpus);
   const auto train = corpus.split(options.data.train), valid = corpus.split(options.data.valid);
   const BatchPlan plan = BatchPlan::for_training(*train, options.data.batches, static_cast<uint64_t>(options.seed));
   const Context ctx = make_context(options.device, options.threads);
   BatchContents contents;
   if (options.ctc_weight > 0) contents.ctc = ctc_target_from_string(options.ctc_target);
   const Batch batch = make_batch(train, plan, contents, 0, largest_batch(plan, *train));
-  const int64_t vocabulary = corpus.target_tokenizer().size();
-  int64_t ctc_vocabulary = contents.ctc == CtcTarget::target ? vocabulary : 0;
-  if (contents.ctc == CtcTarget::source) ctc_vocabulary = corpus.source_tokenizer()->size();
-  SpeechTask task(ctx, options, vocabulary, ctc_vocabulary, true);
+  SpeechTask task(ctx, options, vocabularies.target, vocabularies.ctc, true);
   task.store().initialise(static_cast<uint64_t>(options.seed));
   const Optimiser optimiser(options.optimiser, task.store());
   ctx.allocator().set_hint("lower data.batches.max_frames");
@@ -53,7 +51,7 @@ std::string check_plan(const RunOptions& options) {
       << train->total_frames() << " frames), " << options.data.valid << " " << valid->size() << "\n";
   out << "plan: " << plan.batches() << " batches and " << updates_per_epoch << " updates an epoch; "
       << plan.drops().to_string() << "\n";
-  out << "model: " << task.store().count() << " parameters, vocabulary " << vocabulary << "\n";
+  out << "model: " << task.store().count() << " parameters, vocabulary " << vocabularies.target << "\n";
   out << "largest batch: " << batch.size() << " utterances, " << batch.frames() << " frames, " << batch.tokens()
       << " tokens; forward and backward " << seconds << " s\n";
   out << "peak memory: " << (use.total_peak >> 20) << " MiB (";

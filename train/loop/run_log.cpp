@@ -14,13 +14,26 @@
 
 namespace tactus {
 
-RunLog::RunLog(const std::string& path, int64_t from_update) : path_(path) {
+namespace {
+
+/// Whether a line was written before `state` was saved. A skipped update leaves `update` as it was, so such lines are
+/// told apart by the count of attempts; a validation may follow a checkpoint of the same update.
+bool precedes(const Json& line, const TrainState& state) {
+  const int64_t update = line.at("update").as_int();
+  const std::string& type = line.at("type").as_string();
+  if (type == "skipped") return update + line.at("skipped").as_int() <= state.update + state.skipped;
+  return update <= (type == "valid" ? state.validated_update : state.update);
+}
+
+}  // namespace
+
+RunLog::RunLog(const std::string& path, const TrainState& state) : path_(path) {
   if (!std::filesystem::exists(path)) return;
   std::istringstream text(read_text_file(path));
   std::string kept, line;
   while (std::getline(text, line)) {
     try {
-      if (parse_json(line, path).at("update").as_int() > from_update) continue;
+      if (!precedes(parse_json(line, path), state)) continue;
     } catch (const DataError&) {
       continue;  // the line that a kill cut short
     }
@@ -66,7 +79,7 @@ void RunLog::skipped_line(const TrainState& state, const std::string& what,
                           const std::vector<std::string>& utterances) {
   JsonWriter json;
   json.begin_object().field("type", "skipped").field("update", state.update).field("epoch", state.epoch);
-  json.field("reason", what).field("utterances", utterances);
+  json.field("skipped", state.skipped).field("reason", what).field("utterances", utterances);
   append(json.end_object().str());
 }
 

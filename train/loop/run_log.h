@@ -16,11 +16,12 @@ struct Timing {
 
 class RunLog {
  public:
-  /// Appends to `path`; lines of updates after `from_update` (of a run that died later than its last checkpoint) are
+  /// Appends to `path`; lines of what came after `state` (of a run that died later than its last checkpoint) are
   /// removed.
-  RunLog(const std::string& path, int64_t from_update);
+  RunLog(const std::string& path, const TrainState& state);
   void train_line(const TrainState& state, double rate, const Timing& timing);
   void valid_line(const TrainState& state, double nll, double accuracy, double metric, bool best);
+  /// After the skipped update was counted.
   void skipped_line(const TrainState& state, const std::string& what, const std::vector<std::string>& utterances);
 
  private:

@@ -8,6 +8,24 @@ Context make_context(const std::string& device, int64_t threads) {
   return Context::cpu(static_cast<int>(threads));
 }
 
+Vocabularies vocabularies_of(const RunOptions& options, const Corpus& corpus) {
+  if (corpus.features().mel_bins != options.model.features) {
+    throw ConfigError("model.features is " + std::to_string(options.model.features) + ", but " + corpus.path() +
+                      " has " + std::to_string(corpus.features().mel_bins) + " feature bins; set it to that");
+  }
+  Vocabularies v{corpus.target_tokenizer().size(), 0};
+  if (options.ctc_weight <= 0) return v;
+  if (ctc_target_from_string(options.ctc_target) == CtcTarget::target) {
+    v.ctc = v.target;
+  } else if (corpus.source_tokenizer()) {
+    v.ctc = corpus.source_tokenizer()->size();
+  } else {
+    throw ConfigError("ctc_target: source needs a corpus with a source tokenizer, which " + corpus.path() +
+                      " lacks; prepare it with one, or use ctc_target: target");
+  }
+  return v;
+}
+
 SpeechTask::SpeechTask(const Context& ctx, const RunOptions& options, int64_t vocabulary, int64_t ctc_vocabulary,
                        bool training)
     : ctx_(ctx), options_(options), model_(options.model, store_, vocabulary, ctc_vocabulary), tables_(ctx) {

@@ -13,6 +13,13 @@ namespace tactus {
 /// Device and type that options ask for; `device` "auto" takes a GPU where there is one.
 Context make_context(const std::string& device, int64_t threads);
 
+struct Vocabularies {
+  int64_t target = 0, ctc = 0;  ///< ctc 0: no CTC loss
+};
+/// Sizes of the output vocabularies for a corpus. ConfigError when the corpus cannot train the model that the options
+/// describe: other feature bins, or no source tokenizer where CTC wants one.
+Vocabularies vocabularies_of(const RunOptions& options, const Corpus& corpus);
+
 /// Model and weights with what they were made for.
 class SpeechTask {
  public:

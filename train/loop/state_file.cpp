@@ -14,6 +14,8 @@ void each_counter(State& s, F f) {
   f("skipped", s.skipped);
   f("skipped_in_row", s.skipped_in_row);
   f("validations_without_gain", s.validations_without_gain);
+  f("validated_update", s.validated_update);
+  f("frames", s.frames);
   f("threads", s.threads);
   f("sum_tokens", s.sums.tokens);
   f("sum_frames", s.sums.frames);
@@ -22,6 +24,7 @@ void each_counter(State& s, F f) {
 }
 template <class State, class F>
 void each_real(State& s, F f) {
+  f("seconds", s.seconds);
   f("sum_loss", s.sums.loss);
   f("sum_nll", s.sums.nll);
   f("sum_ctc", s.sums.ctc);
@@ -67,7 +70,7 @@ void write_state_file(const std::string& path, const TrainState& state, Paramete
       }
     }
   }
-  file.flush();
+  file.close();
 }
 
 TrainState read_state_counters(const std::string& path) {

@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "core/log.h"
 #include "core/signals.h"
-#include "train/loop/state_file.h"
+#include "kernels/reduce.h"
 
 namespace tactus {
 namespace {
@@ -47,18 +47,11 @@ Trainer::Trainer(const RunOptions& options, const std::string& run, const Resume
   contents_.augment = options.data.specaugment;
   if (options.ctc_weight > 0) contents_.ctc = ctc_target_from_string(options.ctc_target);
   const bool source_ctc = contents_.ctc == CtcTarget::source;
-  if (source_ctc && !corpus_.source_tokenizer()) {
-    throw ConfigError(
-        "ctc_target: source needs a corpus with a source tokenizer; prepare it with one, or use ctc_target: target");
-  }
-  const int64_t vocabulary = corpus_.target_tokenizer().size();
-  const int64_t ctc_vocabulary = contents_.ctc == CtcTarget::none ? 0
-                                 : source_ctc                     ? corpus_.source_tokenizer()->size()
-                                                                  : vocabulary;
+  const Vocabularies vocabularies = vocabularies_of(options, corpus_);
   options_.threads =
       ctx_.threads();  // bitwise repeatability on the CPU holds for one thread count: keep it with the run
   options_.device = to_string(ctx_.device());
-  task_ = std::make_unique<SpeechTask>(ctx_, options_, vocabulary, ctc_vocabulary, true);
+  task_ = std::make_unique<SpeechTask>(ctx_, options_, vocabularies.target, vocabularies.ctc, true);
   optimiser_ = std::make_unique<Optimiser>(options_.optimiser, task_->store());
   info_.config_yaml = dump_yaml(options_);
   info_.feature_hash = corpus_.feature_hash();
@@ -71,50 +64,55 @@ Trainer::Trainer(const RunOptions& options, const std::string& run, const Resume
   resume(resume_options);
   std::filesystem::create_directories(run_);
   write_text_atomic(run_ + "/config.yaml", info_.config_yaml);
-  log_ = std::make_unique<RunLog>(run_ + "/log.jsonl", state_.update);
+  log_ = std::make_unique<RunLog>(run_ + "/log.jsonl", state_);
   loader_ =
       std::make_unique<BatchLoader>(train_split_, plan_, contents_, LoaderPosition{state_.epoch, state_.next_batch});
 }
 
 Trainer::~Trainer() = default;
 
-void Trainer::resume(const ResumeOptions& r) {
+std::string Trainer::folder_to_resume(const ResumeOptions& r) const {
+  if (r.kind == ResumeOptions::Kind::folder) return r.folder;
   if (r.kind == ResumeOptions::Kind::none) {
-    if (!checkpoints_.updates().empty()) {
-      throw ConfigError(run_ + ": already holds checkpoints; use --resume auto, or another --run folder");
-    }
-  } else if (r.kind == ResumeOptions::Kind::folder) {
-    const std::string problem = verify_checkpoint(r.folder, true);
-    if (!problem.empty()) throw DataError(problem);
-    read_model_weights(r.folder + "/model.h5", task_->store());
-    state_ = read_state_file(r.folder + "/state.h5", task_->store(), *optimiser_);
-    task_->store().refresh_working_copy();
-    return;
-  } else {
-    checkpoints_.recover();
-    if (const auto newest = checkpoints_.newest()) {
-      const TrainState loaded = checkpoints_.load(*newest, task_->store(), *optimiser_);
-      if (loaded.corpus_fingerprint != state_.corpus_fingerprint) {
-        throw DataError(options_.data.corpus + ": is not the corpus that " + run_ +
-                        " was trained on; use another --run folder");
-      }
-      if (read_model_info(checkpoints_.model_path(*newest)).target_tokenizer != info_.target_tokenizer) {
-        throw DataError(options_.data.corpus + ": its tokenizer differs from that of the checkpoints in " + run_);
-      }
-      if (loaded.threads != state_.threads && ctx_.device() == Device::cpu) {
-        warn("resuming with " + std::to_string(state_.threads) + " threads a run that had " +
-             std::to_string(loaded.threads) + ": results will not be bit for bit the same");
-      }
-      state_ = loaded;
-      state_.threads = ctx_.threads();
-      saved_update_ = state_.update;
-      note("resumed from " + checkpoints_.path(*newest));
-      return;
-    }
     if (!checkpoints_.updates().empty())
-      throw DataError(run_ + ": none of its checkpoints can be resumed from; use --resume none and another folder");
+      throw ConfigError(run_ + ": already holds checkpoints; use --resume auto, or another --run folder");
+    return "";
   }
-  task_->store().initialise(static_cast<uint64_t>(options_.seed));
+  if (const auto newest = checkpoints_.newest()) return checkpoints_.path(*newest);
+  if (!checkpoints_.updates().empty())
+    throw DataError(run_ + ": none of its checkpoints can be resumed from; use another --run folder");
+  return "";
+}
+
+void Trainer::resume(const ResumeOptions& r) {
+  checkpoints_.recover();
+  const std::string folder = folder_to_resume(r);
+  if (folder.empty()) return task_->store().initialise(static_cast<uint64_t>(options_.seed));
+  TrainState loaded = load_checkpoint(folder, task_->store(), *optimiser_);
+  if (loaded.corpus_fingerprint != state_.corpus_fingerprint) {
+    throw DataError(options_.data.corpus + ": is not the corpus that " + folder +
+                    " was trained on; use another --run folder");
+  }
+  if (read_model_info(folder + "/model.h5").target_tokenizer != info_.target_tokenizer)
+    throw DataError(options_.data.corpus + ": its tokenizer differs from that of " + folder);
+  if (loaded.threads != state_.threads && ctx_.device() == Device::cpu) {
+    warn("resuming with " + std::to_string(state_.threads) + " threads a run that had " +
+         std::to_string(loaded.threads) + ": results will not be bit for bit the same");
+  }
+  if (r.kind == ResumeOptions::Kind::folder) {
+    const std::vector<int64_t> there = checkpoints_.updates();
+    if (!there.empty() && there.back() > loaded.update) {
+      throw ConfigError(run_ + ": holds checkpoints of updates after " + std::to_string(loaded.update) + ", where " +
+                        folder + " stands; use another --run folder");
+    }
+    // Best checkpoints of another run folder are not here to be averaged or decoded.
+    std::erase_if(loaded.best,
+                  [&](const ScoredCheckpoint& b) { return !std::filesystem::exists(checkpoints_.path(b.update)); });
+  }
+  state_ = std::move(loaded);
+  state_.threads = ctx_.threads();
+  if (std::filesystem::exists(checkpoints_.path(state_.update))) saved_update_ = state_.update;
+  note("resumed from " + folder);
 }
 
 void Trainer::add_batch(const Batch& batch, uint64_t key, LogSums& sums) {
@@ -155,12 +153,12 @@ bool Trainer::update() {
   const double tokens = comm_->all_reduce_sum(static_cast<double>(sums.tokens));
   if (!std::isfinite(sums.loss)) {
     skip_update("loss is not finite", ids);
-    return epoch_ended;
+    return false;
   }
   const Optimiser::Result r = optimiser_->step(state_.update + 1, tokens);
   if (!r.finite) {
     skip_update("gradient is not finite", ids);
-    return epoch_ended;
+    return false;
   }
   ++state_.update;
   ++updates_done_;
@@ -172,9 +170,10 @@ bool Trainer::update() {
       total.correct += sums.correct;
   total.tokens += sums.tokens, total.frames += sums.frames, total.updates += 1,
       total.ctc_infeasible += sums.ctc_infeasible;
+  state_.frames += sums.frames;
   frames_done_ += sums.frames;
   line_frames_ += sums.frames;
-  return epoch_ended;
+  return true;
 }
 
 void Trainer::skip_update(const std::string& reason, const std::vector<std::string>& ids) {
@@ -183,11 +182,18 @@ void Trainer::skip_update(const std::string& reason, const std::vector<std::stri
   log_->skipped_line(state_, reason, ids);
   warn("update " + std::to_string(state_.update + 1) + " skipped: " + reason + "; first utterance " + ids.front());
   if (state_.skipped_in_row < options_.train.max_skipped) return;
-  throw Error("training diverged: " + std::to_string(state_.skipped_in_row) + " updates in a row were not finite (" +
-              reason + " at update " + std::to_string(state_.update + 1) + ", rate " + std::to_string(last_rate_) +
-              ", utterances " + ids.front() + ", ...); checkpoints up to update " +
-              std::to_string(std::max<int64_t>(saved_update_, 0)) +
-              " are kept; lower optimiser.learning_rate or raise optimiser.warmup_updates");
+  fail_diverged(std::to_string(state_.skipped_in_row) + " updates in a row were not finite (" + reason + " at update " +
+                std::to_string(state_.update + 1) + ", utterances " + ids.front() + ", ...)");
+}
+
+void Trainer::fail_diverged(const std::string& what) const {
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.3g",
+                inverse_sqrt_rate(options_.optimiser.learning_rate, options_.optimiser.warmup_updates, state_.update));
+  throw Error("training diverged: " + what + "; the learning rate is " + rate + "; " +
+              (saved_update_ > 0 ? "checkpoints up to update " + std::to_string(saved_update_) + " are kept"
+                                 : std::string("no checkpoint was written")) +
+              "; lower optimiser.learning_rate or raise optimiser.warmup_updates");
 }
 
 bool Trainer::finished() const {
@@ -197,25 +203,23 @@ bool Trainer::finished() const {
          (t.patience > 0 && state_.validations_without_gain >= t.patience);
 }
 
+double Trainer::seconds() const { return earlier_seconds_ + now() - start_seconds_; }
+
 TrainResult Trainer::run() {
   const SignalGuard guard;
   start_seconds_ = line_seconds_ = now();
-  TrainResult result;
-  while (!finished()) {
-    const int64_t before = state_.update;
-    const bool epoch_ended = update();
-    const bool moved = state_.update > before;
-    if (moved && state_.update % options_.train.log_every == 0) log_line();
+  earlier_seconds_ = state_.seconds;
+  after_update();
+  while (!finished() && !stop_requested()) {
+    if (update() && state_.update % options_.train.log_every == 0) log_line();
     live_line();
-    after_update(epoch_ended && moved);
-    if (stop_requested()) {
-      save();
-      result.stopped = true;
-      break;
-    }
+    after_update();
   }
   stderr_log().end_live();
-  if (!result.stopped && saved_update_ != state_.update) validate_and_save();
+  if (finished() && state_.validated_update != state_.update) validate_and_save();
+  TrainResult result;
+  result.stopped = !finished() || state_.validated_update != state_.update;
+  if (result.stopped) save();
   ctx_.synchronize();
   if (!state_.best.empty()) {
     result.best_metric = state_.best.front().metric;
@@ -224,26 +228,27 @@ TrainResult Trainer::run() {
   }
   result.updates = state_.update;
   result.epochs = state_.epoch;
-  result.seconds = now() - start_seconds_;
-  result.frames_per_second = static_cast<double>(frames_done_) / std::max(result.seconds, 1e-9);
+  result.seconds = seconds();
+  result.frames_per_second = static_cast<double>(state_.frames) / std::max(result.seconds, 1e-9);
   result.memory = ctx_.allocator().use();
   return result;
 }
 
-void Trainer::after_update(bool epoch_ended) {
+void Trainer::after_update() {
   const LoopOptions& t = options_.train;
-  const bool due = t.validate_every > 0 ? state_.update % t.validate_every == 0 : epoch_ended;
-  if (state_.update == saved_update_) return;
-  if (due) {
+  const bool due = t.validate_every > 0 ? state_.update % t.validate_every == 0 : state_.next_batch == 0;
+  if (due && state_.update != state_.validated_update) {
     validate_and_save();
-  } else if (t.save_every > 0 && state_.update % t.save_every == 0) {
+  } else if (t.save_every > 0 && state_.update % t.save_every == 0 && state_.update > 0 &&
+             state_.update != saved_update_) {
     save();
   }
 }
 
-Trainer::Validation Trainer::validate() {
+std::optional<Trainer::Validation> Trainer::validate() {
   double nll = 0, correct = 0, tokens = 0;
   for (int64_t i = 0; i < valid_plan_.batches(); ++i) {
+    if (stop_requested()) return std::nullopt;
     BatchContents contents;  // no augmentation, and CTC is not part of the validation loss
     const Batch batch = make_batch(valid_split_, valid_plan_, contents, 0, i);
     Tape tape(ctx_, false);
@@ -253,11 +258,17 @@ Trainer::Validation Trainer::validate() {
     tokens += static_cast<double>(loss.tokens);
   }
   nll = comm_->all_reduce_sum(nll), correct = comm_->all_reduce_sum(correct), tokens = comm_->all_reduce_sum(tokens);
-  return {nll / std::max(tokens, 1.0), correct / std::max(tokens, 1.0)};
+  return Validation{nll / std::max(tokens, 1.0), correct / std::max(tokens, 1.0)};
 }
 
 void Trainer::validate_and_save() {
-  const Validation v = validate();
+  const std::optional<Validation> measured = validate();
+  if (!measured) return;
+  const Validation v = *measured;
+  if (!std::isfinite(v.nll)) {
+    fail_diverged("the validation loss of update " + std::to_string(state_.update) + " is not finite");
+  }
+  state_.validated_update = state_.update;
   const double metric = options_.train.metric == "loss" ? -v.nll : v.accuracy;
   const bool best = state_.best.empty() || metric > state_.best.front().metric;
   state_.validations_without_gain = best ? 0 : state_.validations_without_gain + 1;
@@ -276,15 +287,21 @@ void Trainer::validate_and_save() {
 }
 
 void Trainer::save() {
+  // Finite gradients can still throw weights out of their type's range; such weights must not replace good ones.
+  const double norm = dispatch(ctx_, task_->compute_type(), [&]<class D, class T>() {
+    return squared_norm<D, acc_t<T>>(ctx_, task_->store().flat_size(), task_->store().flat_master().data<acc_t<T>>());
+  });
+  if (!std::isfinite(norm)) fail_diverged("weights are not finite after update " + std::to_string(state_.update));
   info_.update = state_.update;
+  state_.seconds = seconds();
   checkpoints_.save(state_, info_, task_->store(), *optimiser_);
   saved_update_ = state_.update;
-  checkpoints_.prune(state_.best, options_.train.keep_last);
+  checkpoints_.prune(state_, options_.train.keep_last);
 }
 
 void Trainer::log_line() {
   const double t = now(), seconds = t - line_seconds_;
-  const Timing timing{t - start_seconds_, static_cast<double>(line_frames_) / std::max(seconds, 1e-9),
+  const Timing timing{this->seconds(), static_cast<double>(line_frames_) / std::max(seconds, 1e-9),
                       ctx_.allocator().use().total_peak};
   log_->train_line(state_, last_rate_, timing);
   state_.sums = {};

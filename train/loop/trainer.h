@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "train/loop/checkpoint.h"
@@ -15,9 +16,9 @@ struct TrainResult {
   int64_t best_update = 0;
   std::string best_checkpoint;
   int64_t updates = 0, epochs = 0;
-  double seconds = 0, frames_per_second = 0;
+  double seconds = 0, frames_per_second = 0;  ///< of the whole run, earlier parts of a resumed one included
   MemoryUse memory;
-  bool stopped = false;  ///< by a signal, after saving
+  bool stopped = false;  ///< by a signal before the end, after saving
 };
 
 /// What `--resume` says.
@@ -28,8 +29,8 @@ struct ResumeOptions {
 
 class Trainer {
  public:
-  /// Creates the run folder, writes config.yaml and opens the corpus. With Kind::none an existing run with checkpoints
-  /// is a ConfigError.
+  /// Creates the run folder, writes config.yaml and opens the corpus. ConfigError when the run folder holds checkpoints
+  /// that would get in the way: any with Kind::none, those of later updates with Kind::folder.
   Trainer(const RunOptions& options, const std::string& run, const ResumeOptions& resume);
   ~Trainer();
   TrainResult run();
@@ -37,21 +38,27 @@ class Trainer {
   struct Validation {
     double nll = 0, accuracy = 0;
   };
-  /// Loss per token and token accuracy of the validation split.
-  Validation validate();
+  /// Loss per token and token accuracy of the validation split; none when a signal asked to stop.
+  std::optional<Validation> validate();
 
  private:
   void resume(const ResumeOptions& resume);
-  /// One update from `accumulate` batches, fewer at the end of an epoch. True when it took the last batch of its epoch.
+  /// The folder to go on from, or "".
+  std::string folder_to_resume(const ResumeOptions& resume) const;
+  /// One update from `accumulate` batches, fewer at the end of an epoch. False when it was skipped.
   bool update();
   void add_batch(const Batch& batch, uint64_t key, LogSums& sums);
   void skip_update(const std::string& reason, const std::vector<std::string>& ids);
-  void after_update(bool epoch_ended);
+  [[noreturn]] void fail_diverged(const std::string& what) const;
+  /// Validation and saving, where they are due. Decided from the state alone, so that a resumed run makes up for what a
+  /// signal cut short.
+  void after_update();
   void validate_and_save();
   void save();
   void log_line();
   void live_line() const;
   bool finished() const;
+  double seconds() const;  ///< of this run and the ones it resumes
 
   RunOptions options_;
   std::string run_;
@@ -70,7 +77,7 @@ class Trainer {
   std::unique_ptr<BatchLoader> loader_;
   int64_t saved_update_ = -1;
   double last_rate_ = 0, last_norm_ = 0;
-  double start_seconds_ = 0, line_seconds_ = 0;
+  double start_seconds_ = 0, line_seconds_ = 0, earlier_seconds_ = 0;
   int64_t frames_done_ = 0, line_frames_ = 0, updates_done_ = 0;
 };
 
