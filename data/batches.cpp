@@ -28,9 +28,17 @@ void check_most_kept(const DropReport& drops, const std::string& split) {
                   "; more than half is too much: check the limits and their units (frames of 10 ms, tokens)");
 }
 
+/// Fisher and Yates, spelt out: std::shuffle differs between standard libraries.
+void permute(std::vector<int32_t>& values, Rng rng) {
+  for (size_t n = values.size(); n > 1; --n) std::swap(values[n - 1], values[rng.below(n)]);
+}
+
 }  // namespace
 
 void BatchOptions::visit(ConfigVisitor& v) {
+  v.field("grouping", grouping,
+          {.doc = "Which training utterances share a batch: those of similar length, or any",
+           .choices = {"length", "random"}});
   v.field("max_frames", max_frames,
           {.doc = "Feature frames in a batch, summed", .unit = "frames", .min = 1, .max = 1e9});
   v.field("max_utterances", max_utterances, {.doc = "Utterances in a batch; 0: no limit", .min = 0, .max = 1e6});
@@ -85,7 +93,11 @@ BatchPlan BatchPlan::for_evaluation(const CorpusSplit& split, const BatchOptions
 }
 
 void BatchPlan::pack(const CorpusSplit& split, const BatchOptions& options, std::vector<int32_t> kept) {
-  std::stable_sort(kept.begin(), kept.end(), [&](int32_t a, int32_t b) { return split.frames(a) > split.frames(b); });
+  if (shuffle_ && options.grouping == "random") {
+    permute(kept, Rng(mix_key(seed_, hash_path("data.grouping"))));
+  } else {
+    std::stable_sort(kept.begin(), kept.end(), [&](int32_t a, int32_t b) { return split.frames(a) > split.frames(b); });
+  }
   int64_t frames = 0;
   for (int32_t i : kept) {
     bool full = batches_.empty() || frames + split.frames(i) > options.max_frames ||
@@ -103,9 +115,7 @@ std::vector<int32_t> BatchPlan::order(int64_t epoch) const {
   std::vector<int32_t> order(batches_.size());
   std::iota(order.begin(), order.end(), 0);
   if (!shuffle_) return order;
-  Rng rng(mix_key(mix_key(seed_, hash_path("data.order")), static_cast<uint64_t>(epoch)));
-  // Fisher and Yates, spelt out: std::shuffle differs between standard libraries.
-  for (size_t n = order.size(); n > 1; --n) std::swap(order[n - 1], order[rng.below(n)]);
+  permute(order, Rng(mix_key(mix_key(seed_, hash_path("data.order")), static_cast<uint64_t>(epoch))));
   return order;
 }
 

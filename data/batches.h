@@ -17,6 +17,7 @@
 namespace tactus {
 
 struct BatchOptions {
+  std::string grouping = "length";   ///< length: similar lengths together; random: any
   int64_t max_frames = 40000;        ///< sum over a batch
   int64_t max_utterances = 0;        ///< 0: no limit
   int64_t min_source_frames = 5;     ///< shorter utterances are dropped
@@ -33,8 +34,10 @@ struct DropReport {
   std::string to_string() const;  ///< "12 of 2500 utterances dropped: 10 max_source_frames (first: a, b, c), ..."
 };
 
-/// The batches of one split. Utterances are sorted by descending length (ties in corpus order) and cut into batches
-/// greedily, so that batches are homogeneous; each training epoch visits the batches in an order of its own.
+/// The batches of one split. Utterances are sorted by descending length (ties in corpus order), or for training with
+/// grouping `random` put in an order drawn from the seed, and cut into batches greedily; each training epoch visits the
+/// batches in an order of its own. Packed batches waste nothing on unequal lengths, and batches of one length each bias
+/// the gradient on small corpora; the papers' recipes group by length.
 class BatchPlan {
  public:
   /// Training: unfit utterances are dropped and reported. DataError when more than half or all of them are.

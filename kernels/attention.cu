@@ -8,6 +8,7 @@
 //   3. tile kernels: chunk ends' dk, dv and shared partials by column tile; dq by query tile;
 //   4. shared_sum_kernel: shared partials summed over kv heads in order.
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/attention.h"
 #include "kernels/attention_common.cuh"
@@ -27,6 +28,24 @@ __device__ float warp_dot(const T* x, const T* y, int n) {
   return lanes_sum<32>(dot);
 }
 
+/// The sum of products that the score kernels form, in their order of rounding: for f32 delta and dP then cancel
+/// exactly where a query sees one column, as they do in the mathematics. Tensor cores round in an order of their own,
+/// so other types sum by lanes.
+template <class T>
+__device__ float value_dot(const T* x, const T* y, int n) {
+  if constexpr (std::is_same_v<T, float>) {
+    float dot = 0;
+    for (int i = 0; i < n; i += 4) {
+      float part = x[i] * y[i];
+      for (int k = 1; k < 4; ++k) part = i + k < n ? fmaf(x[i + k], y[i + k], part) : part;
+      dot += part;
+    }
+    return dot;
+  } else {
+    return warp_dot(x, y, n);
+  }
+}
+
 template <class T>
 __device__ void warp_zero(T* x, int n) {
   for (int i = threadIdx.x % 32; i < n; i += 32) x[i] = static_cast<T>(0.0f);
@@ -42,13 +61,13 @@ __device__ void group_scalars(const Args<T>& a, const BackwardArgs<T>& b, const 
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const int64_t at = row * shape.heads + head;
     const T* dout = b.dout.row(row) + static_cast<int64_t>(head) * d_value;
-    const float delta = warp_dot(dout, b.out.row(row) + static_cast<int64_t>(head) * d_value, d_value);
+    const float delta = value_dot(dout, b.out.row(row) + static_cast<int64_t>(head) * d_value, d_value);
     if (threadIdx.x % 32 == 0) b.delta[at] = delta;
     if (!has_own) continue;
     const T* q = a.q.row(row) + static_cast<int64_t>(head) * width;
     float dot = warp_dot(q, a.own.k.row(row) + static_cast<int64_t>(kv_head) * shape.d_key, shape.d_key);
     if (shape.d_shared > 0) dot += warp_dot(q + shape.d_key, a.own.shared.row(row), shape.d_shared);
-    const float dp = warp_dot(dout, a.own.v.row(row) + static_cast<int64_t>(kv_head) * d_value, d_value);
+    const float dp = value_dot(dout, a.own.v.row(row) + static_cast<int64_t>(kv_head) * d_value, d_value);
     const float p = exp2f(dot * a.scale_log2 - b.lse[at] * kLog2E), kept_scale = dropout_scale(shape);
     const bool kept = keeps_own_column(shape, s, t, head, columns.visible(t));
     if (threadIdx.x % 32 == 0) {

@@ -113,7 +113,7 @@ void check_clip_norm(const Setting& s, const Node& object, Report& report) {
   s.ctx.copy(b.grad, s.ctx.upload_real(g1, b.shape, acc));
   OptimiserOptions o;
   o.clip_norm = object.real("max_norm");
-  Optimiser optimiser(o, store);
+  Optimiser optimiser(o, store, 1);
   const Optimiser::Result result = optimiser.step(1, 1.0);
   report.special(object.path() + "/norm", {result.norm}, object.array("norm").values, 1e-6);
   // The first moment after one step is (1 - beta1) times the clipped gradient.
@@ -131,8 +131,10 @@ void check_inverse_sqrt(const Setting&, const Node& object, Report& report) {
   for (const Node& c : object.groups()) {
     report.begin_case();
     std::vector<double> got;
-    for (double n : c.array("n").values)
-      got.push_back(inverse_sqrt_rate(c.real("lr"), c.integer("warmup"), static_cast<int64_t>(n)));
+    OptimiserOptions options;
+    options.learning_rate = c.real("lr");
+    options.warmup_updates = c.integer("warmup");
+    for (double n : c.array("n").values) got.push_back(scheduled_rate(options, 0, static_cast<int64_t>(n)));
     report.special(c.path(), got, c.array("lr").values, 1e-10, 1e-9);
   }
 }

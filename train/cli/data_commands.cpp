@@ -79,9 +79,10 @@ void print_docs(const std::string& heading, const std::vector<KeyDoc>& docs, con
     headed = found = true;
     std::cout << "  " << d.key;
     if (!d.is_section) {
-      std::cout << "  (" << d.type << (d.unit.empty() ? "" : ", " + d.unit) << "; default "
-                << (d.default_value.empty() ? "none" : d.default_value) << (d.range.empty() ? "" : "; " + d.range)
-                << ")";
+      std::cout << "  (" << d.type << (d.unit.empty() ? "" : ", " + d.unit) << "; "
+                << (d.default_value == "required" ? "required"
+                                                  : "default " + (d.default_value.empty() ? "none" : d.default_value))
+                << (d.range.empty() ? "" : "; " + d.range) << ")";
     }
     if (!d.doc.empty()) std::cout << "\n      " << d.doc;
     std::cout << "\n";
@@ -92,10 +93,15 @@ void explain_keys(const std::string& wanted) {
   bool found = false;
   print_docs("Training configurations (tactus train, check)", explain<RunOptions>(), wanted, found);
   print_docs("Preparation recipes (tactus prepare)", explain<PrepareOptions>(), wanted, found);
-  TableOptions table;
-  table.rows.emplace_back("ROW", TableRowOptions{});
-  print_docs("Tables (tactus table)", explain(table), wanted, found);
-  if (!found) throw ConfigError("there is no key '" + wanted + "'; tactus explain lists all");
+  print_docs("Tables (tactus table)", explain<TableOptions>(), wanted, found);
+  if (found) return;
+  std::vector<std::string> keys;
+  for (const auto& docs : {explain<RunOptions>(), explain<PrepareOptions>(), explain<TableOptions>()}) {
+    for (const KeyDoc& d : docs) keys.push_back(d.key);
+  }
+  const std::string near = nearest_name(wanted, keys.data(), static_cast<int>(keys.size()));
+  throw ConfigError("there is no key '" + wanted + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                    " (tactus explain lists all)");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void print_costs(const DecodeReport& r) {
                mebibytes(static_cast<double>(r.cache.payload)),
                mebibytes(static_cast<double>(r.cache.payload_unshared)));
   if (r.empty > 0)
-    std::fprintf(stderr, "%lld utterances were too short for the encoder: empty output\n",
+    std::fprintf(stderr, "too short for the encoder, so left empty: %lld utterances\n",
                  static_cast<long long>(r.empty));
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The utterances of a batch that the encoder leaves at least one row of; others have no translation but an empty one.
+/// Features of the utterances that the encoder leaves at least one row of; others have no translation but an empty one.
+/// Targets, which decoding does not need, are left as they were.
 Batch without_empty(const SpeechModel& model, const Batch& batch, std::vector<size_t>& kept) {
   Batch out = batch;
   out.frame_lengths.clear();
@@ -99,8 +100,9 @@ DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string&
     const auto begin = Clock::now();
     Tape tape(ctx, false);
     Pass pass{tape, task.tables(), false, 0};
-    const SpeechBatch device = task.to_device(batch);
-    const SpeechModel::Encoded encoded = task.model().encode(pass, device.features, device.frames);
+    const Tensor features = task.features_to_device(batch);
+    const Segments frames(ctx, batch.frame_lengths, batch.utterances);
+    const SpeechModel::Encoded encoded = task.model().encode(pass, features, frames);
     SearchMemory memory;
     const auto hypotheses = beam_search(task.model().decoder(), pass, encoded.prompt, encoded.segments,
                                         batch.frame_lengths, model.options.decode, {}, &memory, stop_requested);

@@ -2,18 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "kernels/adam.h"
 #include "kernels/reduce.h"
 
 namespace tactus {
 
-double inverse_sqrt_rate(double learning_rate, int64_t warmup, int64_t n) {
-  if (n < warmup) return learning_rate * static_cast<double>(n) / static_cast<double>(warmup);
-  return learning_rate * std::sqrt(static_cast<double>(warmup) / static_cast<double>(n));
+double scheduled_rate(const OptimiserOptions& o, int64_t total, int64_t n) {
+  const double peak = o.learning_rate, at = static_cast<double>(n), warmup = static_cast<double>(o.warmup_updates);
+  if (n < o.warmup_updates) return peak * at / warmup;
+  if (o.schedule == "inverse_sqrt") return peak * std::sqrt(warmup / at);
+  const double done = std::min(1.0, (at - warmup) / std::max(1.0, static_cast<double>(total) - warmup));
+  return o.schedule == "linear" ? peak * (1 - done) : peak * 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 
-Optimiser::Optimiser(const OptimiserOptions& options, ParameterStore& store) : options_(options), store_(store) {
+Optimiser::Optimiser(const OptimiserOptions& options, ParameterStore& store, int64_t total_updates)
+    : options_(options), total_updates_(total_updates), store_(store) {
   const DType acc = accumulator_of(store.compute_type());
   m_ = store.context().zeros({store.flat_size()}, acc, MemoryTag::optimiser);
   v_ = store.context().zeros({store.flat_size()}, acc, MemoryTag::optimiser);
@@ -23,7 +28,7 @@ Optimiser::Result Optimiser::step(int64_t update, double divisor) {
   const Context& ctx = store_.context();
   const int64_t n = store_.flat_size();
   Result result;
-  result.rate = inverse_sqrt_rate(options_.learning_rate, options_.warmup_updates, update - 1);
+  result.rate = scheduled_rate(options_, total_updates_, update - 1);
   dispatch(ctx, store_.compute_type(), [&]<class D, class T>() {
     using A = acc_t<T>;
     // The norm is taken in double and divided afterwards: a sum over a million frames must not overflow on its way.

@@ -5,14 +5,16 @@
 
 namespace tactus {
 
-/// fairseq's inverse_sqrt: linear from 0 to lr over `warmup` updates, then lr sqrt(warmup / n). Update number k (from
-/// 1) uses n = k - 1, so the first one has rate 0.
-double inverse_sqrt_rate(double learning_rate, int64_t warmup, int64_t n);
+/// Learning rate for n finished updates: linear from 0 to the peak over the warm-up, then inverse_sqrt (peak
+/// sqrt(warmup / n), fairseq's), or linear or cosine decay that reaches 0 at `total` updates. Update number k (from 1)
+/// uses n = k - 1, so the first one has rate 0.
+double scheduled_rate(const OptimiserOptions& options, int64_t total, int64_t n);
 
 /// Adam over the flat buffers of a store.
 class Optimiser {
  public:
-  Optimiser(const OptimiserOptions& options, ParameterStore& store);
+  /// `total_updates` is where decaying schedules end.
+  Optimiser(const OptimiserOptions& options, ParameterStore& store, int64_t total_updates);
   struct Result {
     double norm = 0;  ///< of the gradient, divided by `divisor`, before clipping
     double rate = 0;
@@ -26,6 +28,7 @@ class Optimiser {
 
  private:
   OptimiserOptions options_;
+  int64_t total_updates_;
   ParameterStore& store_;
   Tensor m_, v_;
 };

@@ -11,12 +11,15 @@ void DataOptions::visit(ConfigVisitor& v) {
 }
 
 void OptimiserOptions::visit(ConfigVisitor& v) {
-  v.field("learning_rate", learning_rate, {.doc = "Peak learning rate of the inverse square-root schedule", .min = 0});
+  v.field("learning_rate", learning_rate, {.doc = "Peak learning rate, at the end of warm-up", .min = 0});
   v.field("beta1", beta1, {.doc = "Decay of Adam's first moment", .min = 0, .max = 0.99999});
   v.field("beta2", beta2, {.doc = "Decay of Adam's second moment", .min = 0, .max = 0.9999999});
   v.field("eps", eps, {.doc = "Added to the root of the second moment, before bias correction", .min = 0});
   v.field("weight_decay", weight_decay, {.doc = "Decoupled weight decay", .min = 0});
   v.field("clip_norm", clip_norm, {.doc = "Largest gradient norm; 0: no clipping", .min = 0});
+  v.field("schedule", schedule,
+          {.doc = "After warm-up: inverse_sqrt (the papers'), or linear or cosine decay to 0 at the last update",
+           .choices = {"inverse_sqrt", "linear", "cosine"}});
   v.field("warmup_updates", warmup_updates, {.doc = "Updates of linear warm-up from 0", .unit = "updates", .min = 1});
 }
 
@@ -50,7 +53,7 @@ void RunOptions::visit(ConfigVisitor& v) {
   v.field("label_smoothing", label_smoothing, {.doc = "Label smoothing of the cross-entropy", .min = 0, .max = 0.99});
   v.field("ctc_weight", ctc_weight, {.doc = "Weight of the auxiliary CTC loss on encoder states; 0: none", .min = 0});
   v.field("ctc_target", ctc_target, {.doc = "Text of the CTC loss", .choices = {"source", "target"}});
-  v.section("optimiser", optimiser, "Adam in fairseq's form, with its inverse square-root schedule");
+  v.section("optimiser", optimiser, "Adam in fairseq's form and its learning-rate schedule");
   v.section("train", train, "Length of the run, validation, checkpoints");
   v.section("decode", decode, "Beam search");
 }

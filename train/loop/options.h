@@ -19,6 +19,7 @@ struct OptimiserOptions {
   double learning_rate = 2e-3;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   double clip_norm = 10;  // 0: off
+  std::string schedule = "inverse_sqrt";
   int64_t warmup_updates = 10000;
   void visit(ConfigVisitor& v);
 };

@@ -32,7 +32,7 @@ std::string check_plan(const RunOptions& options) {
   const Batch batch = make_batch(train, plan, contents, 0, largest_batch(plan, *train));
   SpeechTask task(ctx, options, vocabularies.target, vocabularies.ctc, true);
   task.store().initialise(static_cast<uint64_t>(options.seed));
-  const Optimiser optimiser(options.optimiser, task.store());
+  const Optimiser optimiser(options.optimiser, task.store(), options.train.max_updates);
   ctx.allocator().set_hint("lower data.batches.max_frames");
   double seconds = 0;
   for (int i = 0; i < 2; ++i) {  // the second pass is timed: the first one fills the memory pool

@@ -34,14 +34,15 @@ SpeechTask::SpeechTask(const Context& ctx, const RunOptions& options, int64_t vo
   store_.allocate(ctx, ctx.device() == Device::cpu && wanted == DType::bf16 ? DType::f32 : wanted, training);
 }
 
+Tensor SpeechTask::features_to_device(const Batch& batch) const {
+  const Shape shape = {batch.frames(), batch.bins};
+  if (compute_type() == DType::f32) return ctx_.upload(batch.features.data(), shape);
+  return ctx_.upload_real({batch.features.begin(), batch.features.end()}, shape, compute_type());
+}
+
 SpeechBatch SpeechTask::to_device(const Batch& batch) const {
   SpeechBatch b;
-  const int64_t frames = batch.frames();
-  if (compute_type() == DType::f32) {
-    b.features = ctx_.upload(batch.features.data(), {frames, batch.bins});
-  } else {
-    b.features = ctx_.upload_real({batch.features.begin(), batch.features.end()}, {frames, batch.bins}, compute_type());
-  }
+  b.features = features_to_device(batch);
   b.frames = Segments(ctx_, batch.frame_lengths, batch.utterances);
   b.tokens = Segments(ctx_, batch.target_lengths, batch.utterances);
   b.inputs = TokenIndex::make(ctx_, batch.previous_tokens, model_.decoder().vocabulary());

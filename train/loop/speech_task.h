@@ -33,6 +33,8 @@ class SpeechTask {
   Tables& tables() { return tables_; }
   DType compute_type() const { return store_.compute_type(); }
 
+  /// Features alone, for decoding: [frames, bins] in the compute type.
+  Tensor features_to_device(const Batch& batch) const;
   SpeechBatch to_device(const Batch& batch) const;
   /// Loss of one batch on a tape; `key` fixes all random masks.
   SpeechLoss loss(Tape& tape, const SpeechBatch& batch, bool training, uint64_t key);

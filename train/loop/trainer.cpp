@@ -52,7 +52,7 @@ Trainer::Trainer(const RunOptions& options, const std::string& run, const Resume
       ctx_.threads();  // bitwise repeatability on the CPU holds for one thread count: keep it with the run
   options_.device = to_string(ctx_.device());
   task_ = std::make_unique<SpeechTask>(ctx_, options_, vocabularies.target, vocabularies.ctc, true);
-  optimiser_ = std::make_unique<Optimiser>(options_.optimiser, task_->store());
+  optimiser_ = std::make_unique<Optimiser>(options_.optimiser, task_->store(), total_updates());
   info_.config_yaml = dump_yaml(options_);
   info_.feature_hash = corpus_.feature_hash();
   info_.target_tokenizer = corpus_.target_tokenizer().blob();
@@ -188,12 +188,17 @@ void Trainer::skip_update(const std::string& reason, const std::vector<std::stri
 
 void Trainer::fail_diverged(const std::string& what) const {
   char rate[32];
-  std::snprintf(rate, sizeof rate, "%.3g",
-                inverse_sqrt_rate(options_.optimiser.learning_rate, options_.optimiser.warmup_updates, state_.update));
+  std::snprintf(rate, sizeof rate, "%.3g", scheduled_rate(options_.optimiser, total_updates(), state_.update));
   throw Error("training diverged: " + what + "; the learning rate is " + rate + "; " +
               (saved_update_ > 0 ? "checkpoints up to update " + std::to_string(saved_update_) + " are kept"
                                  : std::string("no checkpoint was written")) +
               "; lower optimiser.learning_rate or raise optimiser.warmup_updates");
+}
+
+int64_t Trainer::total_updates() const {
+  const LoopOptions& t = options_.train;
+  if (t.max_epochs == 0) return t.max_updates;
+  return std::min(t.max_updates, t.max_epochs * ((plan_.batches() + t.accumulate - 1) / t.accumulate));
 }
 
 bool Trainer::finished() const {
@@ -312,12 +317,7 @@ void Trainer::log_line() {
 void Trainer::live_line() const {
   const double elapsed = now() - start_seconds_;
   const double per_update = elapsed / static_cast<double>(std::max<int64_t>(updates_done_, 1));
-  int64_t left = options_.train.max_updates - state_.update;
-  if (options_.train.max_epochs > 0) {
-    const int64_t per_epoch = (plan_.batches() + options_.train.accumulate - 1) / options_.train.accumulate;
-    left = std::min(
-        left, (options_.train.max_epochs - state_.epoch) * per_epoch - state_.next_batch / options_.train.accumulate);
-  }
+  const int64_t left = total_updates() - state_.update;
   const LogSums& s = state_.sums;
   const double tokens = static_cast<double>(std::max<int64_t>(s.tokens, 1));
   char text[256];

@@ -58,6 +58,8 @@ class Trainer {
   void log_line();
   void live_line() const;
   bool finished() const;
+  /// Updates of the whole run if none is skipped.
+  int64_t total_updates() const;
   double seconds() const;  ///< of this run and the ones it resumes
 
   RunOptions options_;
