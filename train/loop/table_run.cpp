@@ -96,13 +96,16 @@ bool stored_result(const RowRun& r, const std::string& key, TableRow& row) {
 TableRow run_row(const TableOptions& table, const RowRun& r, Corpus& corpus, const CorpusSplit& test) {
   TableRow row{r.name, {}};
   const std::string key = text_hash(dump_yaml(r.run) + corpus.feature_hash() + corpus.target_tokenizer().hash() +
-                                    test.fingerprint() + table.average + std::to_string(table.average_count));
+                                    corpus.split(r.run.data.train)->fingerprint() + test.fingerprint() + table.average +
+                                    std::to_string(table.average_count));
   if (stored_result(r, key, row)) {
     note(r.name + ": done before, in " + r.folder);
     return row;
   }
   note(r.name + ": training in " + r.folder);
-  Trainer trainer(r.run, r.folder, {});
+  ResumeOptions resume;
+  resume.same_config = true;
+  Trainer trainer(r.run, r.folder, resume);
   const TrainResult trained = trainer.run();
   if (trained.stopped)
     throw Error(r.name + ": stopped by a signal after update " + std::to_string(trained.updates) +
@@ -259,7 +262,8 @@ std::string run_table(const TableRequest& request) {
   table.note =
       "(x): times smaller than in the first row. cache MiB: slots in use at the fullest moment of the largest batch, "
       "the prompt's "
-      "shared by the hypotheses of an utterance. nearest text: copies the German of the most similar training text.";
+      "shared by the hypotheses of an utterance. nearest text: copies the target text of the most similar training "
+      "text.";
   const Table memory = memory_table(table.rows);
   const std::string examples = samples(options, runs, *test);
   write_text_atomic(options.run + "/table.md",

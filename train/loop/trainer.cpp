@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <sstream>
 
 #include "core/files.h"
 #include "core/log.h"
@@ -26,6 +27,25 @@ double count_correct(const Context& ctx, const Tensor& correct) {
   double n = 0;
   for (int32_t c : ctx.download<int32_t>(correct)) n += c;
   return n;
+}
+
+/// The first line in which two resolved configurations differ, "" when there is none. Where a run computes is not part
+/// of what it is.
+std::string changed_line(const std::string& stored, const std::string& now) {
+  const auto lines = [](const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+      if (line.rfind("device:", 0) != 0 && line.rfind("threads:", 0) != 0) out.push_back(line);
+    }
+    return out;
+  };
+  const std::vector<std::string> a = lines(stored), b = lines(now);
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string before = i < a.size() ? a[i] : "", after = i < b.size() ? b[i] : "";
+    if (before != after) return "'" + before + "' is now '" + after + "'";
+  }
+  return "";
 }
 
 std::vector<std::string> ids_of(const Batch& b) { return {b.ids.begin(), b.ids.end()}; }
@@ -93,8 +113,16 @@ void Trainer::resume(const ResumeOptions& r) {
     throw DataError(options_.data.corpus + ": is not the corpus that " + folder +
                     " was trained on; use another --run folder");
   }
-  if (read_model_info(folder + "/model.h5").target_tokenizer != info_.target_tokenizer)
+  const ModelInfo stored = read_model_info(folder + "/model.h5");
+  if (stored.target_tokenizer != info_.target_tokenizer)
     throw DataError(options_.data.corpus + ": its tokenizer differs from that of " + folder);
+  if (const std::string change = changed_line(stored.config_yaml, info_.config_yaml); !change.empty()) {
+    if (r.same_config) {
+      throw ConfigError(run_ + ": holds a run of another configuration (" + change +
+                        "); remove it or use another run folder");
+    }
+    warn("resuming " + folder + " under another configuration: " + change);
+  }
   if (loaded.threads != state_.threads && ctx_.device() == Device::cpu) {
     warn("resuming with " + std::to_string(state_.threads) + " threads a run that had " +
          std::to_string(loaded.threads) + ": results will not be bit for bit the same");

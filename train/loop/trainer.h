@@ -24,7 +24,8 @@ struct TrainResult {
 /// What `--resume` says.
 struct ResumeOptions {
   enum class Kind { automatic, none, folder } kind = Kind::automatic;
-  std::string folder;  ///< a checkpoint folder of the same run shape
+  std::string folder;        ///< a checkpoint folder of the same run shape
+  bool same_config = false;  ///< refuse to go on under another configuration (else: warn)
 };
 
 class Trainer {
