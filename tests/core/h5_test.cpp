@@ -273,9 +273,3 @@ TEST_F(H5Test, UsingAClosedFileIsAnError) {
 
 }  // namespace
 }  // namespace tactus
-
-// The library loses memory of its own when a file cannot be closed. Leaks of ours are still reported.
-#if defined(__SANITIZE_ADDRESS__)
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5\n"; }
-#endif
