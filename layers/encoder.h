@@ -1,4 +1,4 @@
-// Pre-norm Transformer encoder for speech (spec of the paper's ST model): convolutional subsampler, scaled sinusoidal
+// Pre-norm Transformer encoder for speech (the one of the MTLA paper): convolutional subsampler, scaled sinusoidal
 // positions, layers of full multi-head attention and feed-forward, final norm.
 #pragma once
 
