@@ -8,6 +8,8 @@
 #include "core/config.h"
 
 namespace tactus {
+// A namespace of its own: layers/ has options of the same names, and both are linked into one program.
+namespace config_fixture {
 
 struct AttentionOptions {
   std::string type = "mtla";
@@ -78,5 +80,9 @@ std::string error_from(F f) {
   }
   return {};
 }
+
+}  // namespace config_fixture
+
+using namespace config_fixture;
 
 }  // namespace tactus
