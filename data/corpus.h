@@ -1,12 +1,17 @@
 // Corpora: everything training needs in one HDF5 file, so that no audio library and no text processing is needed later.
 //
-//   /                      attributes: format, version, features (YAML), feature_hash
-//   /tokenizer/target      u8: SentencePiece model; /tokenizer/source likewise where one was trained
-//   /SPLIT                 attributes: has_src_text, dropped, dropped_reasons
-//   /SPLIT/frames          f16 [frames, bins], contiguous: raw log-mel features of all utterances end to end
-//   /SPLIT/frame_offsets   i64 [utterances + 1]
-//   /SPLIT/COLUMN/{bytes,offsets}     id, src_text, tgt_text, speaker, subset: UTF-8 end to end
-//   /SPLIT/{tgt,src}_tokens/{ids,offsets}   without <s> and </s>
+//   /                      attributes: format, version, features (YAML), feature_hash, store
+//   /tokenizer/target      u8: tokenizer; /tokenizer/source likewise where there is one
+//   /SPLIT                 attributes: has_src_text, report (JSON: items, kept, dropped by reason with first ids)
+//   /SPLIT/frames          f16 or f32 [frames, width], contiguous: raw features of all items end to end; absent for
+//   text /SPLIT/frame_offsets   i64 [items + 1]; all 0 for text /SPLIT/moments         f64 [2, width]: sum and sum of
+//   squares of the frames, for global normalisation /SPLIT/COLUMN/{bytes,offsets}     id, src_text, src2_text,
+//   tgt_text, speaker, subset, media, extra.NAME: UTF-8 end
+//                                     to end
+//   /SPLIT/{tgt,src,src2}_tokens/{ids,offsets}   without <s> and </s>; u8, u16 or i32 by size of the vocabulary
+//
+// Opening a split maps the tables into memory: their pages come from the page cache as they are touched and can be
+// given back, so that a corpus may be larger than memory. Frames are read by file offset, which needs no lock.
 //
 // Raw features are stored and normalised at load: 16-bit log-mel values have exact sums in double, so what a model sees
 // is the same on every machine, and the normalisation may change without a new corpus.
@@ -16,7 +21,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,74 +28,104 @@
 #include "core/files.h"
 #include "core/h5.h"
 #include "data/features.h"
-#include "data/manifest.h"
+#include "data/item.h"
 #include "data/tokenizer.h"
 
 namespace tactus {
 
-/// Rows of variable length, end to end.
-template <class T, class Row>
-struct Ragged {
-  std::vector<T> values;
-  std::vector<int64_t> offsets{0};
-  int64_t size() const { return static_cast<int64_t>(offsets.size()) - 1; }
-  int64_t length(int64_t i) const { return offsets[i + 1] - offsets[i]; }
-  Row operator[](int64_t i) const { return Row(values.data() + offsets[i], static_cast<size_t>(length(i))); }
-  void add(Row row) {
-    values.insert(values.end(), row.begin(), row.end());
-    offsets.push_back(static_cast<int64_t>(values.size()));
-  }
-};
-using RaggedText = Ragged<char, std::string_view>;
-using RaggedTokens = Ragged<int32_t, std::span<const int32_t>>;
+/// A column of texts in a mapped file.
+class TextColumn {
+ public:
+  int64_t size() const { return rows_; }
+  std::string_view operator[](int64_t i) const;
 
-/// The tables of one split: all but the frames.
-struct CorpusTables {
-  RaggedText id, src_text, tgt_text, speaker, subset;
-  RaggedTokens tgt_tokens, src_tokens;  ///< src_tokens is empty where the corpus has no source tokenizer
-  std::vector<int64_t> frame_offsets{0};
-  bool has_src_text = false;
-  int64_t dropped = 0;
-  std::string dropped_reasons;
+ private:
+  friend class SplitReader;
+  const int64_t* offsets_ = nullptr;
+  const char* bytes_ = nullptr;
+  int64_t rows_ = 0;
 };
 
-/// One split of an open corpus: tables in memory, frames on disk. Immutable; every method may be called from any
-/// thread.
+/// A column of token sequences in a mapped file, stored in 1, 2 or 4 bytes each.
+class TokenColumn {
+ public:
+  int64_t size() const { return rows_; }
+  int64_t length(int64_t i) const { return offsets_[i + 1] - offsets_[i]; }
+  int64_t total() const { return rows_ == 0 ? 0 : offsets_[rows_]; }
+  /// Appends the tokens of row i to `out`. DataError for an id outside the vocabulary.
+  void append(int64_t i, std::vector<int32_t>& out) const;
+  std::vector<int32_t> operator[](int64_t i) const;
+
+ private:
+  friend class SplitReader;
+  const int64_t* offsets_ = nullptr;
+  const uint8_t* ids_ = nullptr;
+  int64_t rows_ = 0;
+  int bytes_ = 4;
+  int32_t vocabulary_ = 0;
+  std::string where_;
+};
+
+/// Sum and sum of squares of each number of a frame over a split.
+struct FeatureMoments {
+  int64_t frames = 0;
+  std::vector<double> sum, squares;
+};
+
+/// One split of an open corpus. Immutable; every method may be called from any thread. Views stay valid while the split
+/// lives.
 class CorpusSplit {
  public:
   const std::string& name() const { return name_; }
-  int64_t size() const { return tables_.id.size(); }
+  const std::string& path() const { return path_; }
+  int64_t size() const { return id_.size(); }
+  /// Numbers in a frame; 0 where the items are text.
   int64_t bins() const { return bins_; }
-  int64_t frames(int64_t i) const { return tables_.frame_offsets[i + 1] - tables_.frame_offsets[i]; }
-  int64_t total_frames() const { return tables_.frame_offsets.back(); }
-  std::string_view id(int64_t i) const { return tables_.id[i]; }
-  std::string_view src_text(int64_t i) const { return tables_.src_text[i]; }
-  std::string_view tgt_text(int64_t i) const { return tables_.tgt_text[i]; }
-  std::string_view speaker(int64_t i) const { return tables_.speaker[i]; }
-  std::string_view subset(int64_t i) const { return tables_.subset[i]; }
-  std::span<const int32_t> tgt_tokens(int64_t i) const { return tables_.tgt_tokens[i]; }
-  std::span<const int32_t> src_tokens(int64_t i) const { return tables_.src_tokens[i]; }
-  bool has_src_text() const { return tables_.has_src_text; }
-  bool has_src_tokens() const { return has_src_tokens_; }
-  int64_t dropped() const { return tables_.dropped; }
-  const std::string& dropped_reasons() const { return tables_.dropped_reasons; }
-  /// Reads the raw frames of utterance i to `out` [frames(i), bins()]; one read of the file.
+  bool has_frames() const { return bins_ > 0; }
+  int64_t frames(int64_t i) const { return frame_offsets_[i + 1] - frame_offsets_[i]; }
+  int64_t total_frames() const { return frame_offsets_[size()]; }
+  std::string_view id(int64_t i) const { return id_[i]; }
+  std::string_view src_text(int64_t i) const { return src_text_[i]; }
+  std::string_view src2_text(int64_t i) const { return src2_text_[i]; }
+  std::string_view tgt_text(int64_t i) const { return tgt_text_[i]; }
+  std::string_view speaker(int64_t i) const { return speaker_[i]; }
+  std::string_view subset(int64_t i) const { return subset_[i]; }
+  /// Columns of the input that mean nothing to Tactus, kept as they were.
+  const std::map<std::string, TextColumn>& extra() const { return extra_; }
+  const TokenColumn& tgt_tokens() const { return tgt_tokens_; }
+  const TokenColumn& src_tokens() const { return src_tokens_; }
+  const TokenColumn& src2_tokens() const { return src2_tokens_; }
+  bool has_src_text() const { return has_src_text_; }
+  bool has_src_tokens() const { return src_tokens_.size() > 0; }
+  bool has_src2_tokens() const { return src2_tokens_.size() > 0; }
+  const FeatureMoments& moments() const { return moments_; }
+  int64_t dropped() const { return dropped_; }
+  const std::string& dropped_reasons() const { return dropped_reasons_; }
+  /// Reads the raw frames of item i to `out` [frames(i), bins()]: one read of the file, or the computation of features
+  /// from audio for a corpus that stores none. DataError when the audio has changed since.
   void read_frames(int64_t i, float* out) const;
   /// Hash of ids and lengths: two splits with the same one are visited in the same order.
   std::string fingerprint() const;
 
  private:
-  friend class Corpus;
+  friend class SplitReader;
   std::string name_, path_;
-  int64_t bins_ = 0, raw_offset_ = -1;
-  bool has_src_tokens_ = false;
-  CorpusTables tables_;
+  int64_t bins_ = 0, raw_offset_ = -1, frame_bytes_ = 2;
+  const int64_t* frame_offsets_ = nullptr;
+  TextColumn id_, src_text_, src2_text_, tgt_text_, speaker_, subset_, media_;
+  std::map<std::string, TextColumn> extra_;
+  TokenColumn tgt_tokens_, src_tokens_, src2_tokens_;
+  FeatureMoments moments_;
+  bool has_src_text_ = false;
+  int64_t dropped_ = 0;
+  std::string dropped_reasons_;
+  FeatureOptions features_;
   std::shared_ptr<const FileDescriptor> file_;
+  std::shared_ptr<const MappedFile> map_;
 };
 
-/// An open corpus file. Opening reads a few hundred bytes and the tokenizers; tables are read when a split is first
-/// asked for. A damaged file is a DataError naming it. split() is for one thread at a time (the HDF5 library has no
-/// locks).
+/// An open corpus file. Opening reads a few hundred bytes and the tokenizers; a split is mapped when it is first asked
+/// for. A damaged file is a DataError naming it. split() is for one thread at a time (the HDF5 library has no locks).
 class Corpus {
  public:
   static Corpus open(const std::string& path);
@@ -99,7 +133,7 @@ class Corpus {
   const std::vector<std::string>& split_names() const { return split_names_; }
   /// DataError naming the splits there are when `name` is not one of them.
   std::shared_ptr<const CorpusSplit> split(const std::string& name);
-  const FbankOptions& features() const { return features_; }
+  const FeatureOptions& features() const { return features_; }
   const std::string& feature_hash() const { return feature_hash_; }
   const Tokenizer& target_tokenizer() const { return target_; }
   const std::optional<Tokenizer>& source_tokenizer() const { return source_; }
@@ -108,42 +142,16 @@ class Corpus {
 
  private:
   Corpus(h5::File file, Tokenizer target) : file_(std::move(file)), target_(std::move(target)) {}
-  CorpusTables read_tables(const std::string& name) const;
 
   h5::File file_;
   std::shared_ptr<const FileDescriptor> raw_;
+  std::shared_ptr<const MappedFile> map_;
   std::vector<std::string> split_names_;
-  FbankOptions features_;
-  std::string feature_hash_;
+  FeatureOptions features_;
+  std::string feature_hash_, store_;
   Tokenizer target_;
   std::optional<Tokenizer> source_;
   std::map<std::string, std::shared_ptr<const CorpusSplit>> splits_;
-};
-
-/// Writes a corpus under a temporary name; nothing is left behind unless commit() returns. Frames of a split are
-/// spooled to an unnamed file first, because a contiguous dataset must know its size. Texts are given by a manifest
-/// row, tokens are made here.
-class CorpusWriter {
- public:
-  CorpusWriter(const std::string& path, const FbankOptions& features, Tokenizer target,
-               std::optional<Tokenizer> source);
-  void begin_split(const std::string& name, bool has_src_text);
-  /// `frames` [rows, bins]. DataError when a value is not a finite half-precision number.
-  void add(const ManifestRow& row, std::span<const float> frames);
-  void end_split(const DropCounts& dropped);
-  void commit();
-
- private:
-  void copy_spool(const std::string& dataset, int64_t rows);
-
-  AtomicFile target_file_;
-  h5::File file_;
-  Tokenizer target_;
-  std::optional<Tokenizer> source_;
-  int64_t bins_;
-  std::string split_;
-  CorpusTables tables_;
-  std::optional<FileDescriptor> spool_;
 };
 
 }  // namespace tactus

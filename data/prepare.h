@@ -1,4 +1,4 @@
-// From manifests and sound files to one corpus file.
+// From the files of a data set to one corpus file.
 #pragma once
 
 #include <cstdint>
@@ -7,32 +7,45 @@
 
 #include "core/config.h"
 #include "data/features.h"
+#include "data/inputs.h"
 #include "data/tokenizer.h"
 
 namespace tactus {
 
 struct PrepareOptions {
-  std::string manifests;  ///< folder with train.tsv, dev.tsv, test.tsv
-  std::string output;     ///< corpus file to write
+  InputOptions input;
+  std::string output;  ///< corpus file to write
   std::vector<std::string> splits = {"train", "dev", "test"};
-  FbankOptions features;
-  TokenizerOptions target{.vocab_size = 8000};
-  TokenizerOptions source;  ///< vocab_size 0: no tokenizer for src_text
+  FeatureOptions features;
+  std::string store = "f16";  ///< f16, f32, or on_the_fly: the corpus refers to the audio, frames are computed at load
+  std::vector<double> speeds = {1.0};       ///< copies of the first split at these speeds
+  double min_seconds = 0, max_seconds = 0;  ///< audio of the first split outside is dropped; 0: no limit
+  TokenizerOptions target{.model = "unigram", .vocab_size = 8000};
+  TokenizerOptions source;  ///< of src_text (and src2_text)
   std::string on_error = "stop";
+  std::string empty = "auto";  ///< blank text and audio of less than a frame: stop, drop, keep; auto: drop in the first
+                               ///< split, keep elsewhere
+  bool copy_text = true;       ///< keep the texts in the corpus beside their tokens
   int64_t threads = 0;
   void visit(ConfigVisitor& v);
 };
 
+/// What became of the items of one split.
 struct PreparedSplit {
   std::string name;
-  int64_t kept = 0, dropped = 0, frames = 0;
-  std::string dropped_reasons;
+  int64_t items = 0;  ///< looked at
+  int64_t kept = 0, frames = 0, source_tokens = 0, target_tokens = 0, unknown_tokens = 0;
+  DropCounts dropped;
+  int64_t reused = 0;  ///< kept from an interrupted preparation
+  /// A line or two for people.
+  std::string to_string() const;
 };
 
-/// Reads <manifests>/<split>.tsv for each split, trains the tokenizers on the text of the first one, computes features
-/// with `threads` threads (0: all cores) and writes the corpus atomically. The result does not depend on the number of
-/// threads. Progress goes to the log. An utterance whose audio is missing, damaged or shorter than one frame stops with
-/// DataError or, under on_error: skip, is dropped and counted. ConfigError in builds without audio libraries.
+/// Reads the items of each split, trains the tokenizers on the text of the first one, computes or copies features with
+/// `threads` threads (0: all cores) and writes the corpus atomically. The result does not depend on the number of
+/// threads, nor on interruptions: finished parts lie in OUTPUT.parts/ until the corpus is complete, and the next call
+/// of the same recipe on the same data goes on from them. Progress goes to the log. Stops between parts with exit code
+/// 143 after SIGTERM.
 std::vector<PreparedSplit> prepare(const PrepareOptions& options);
 
 }  // namespace tactus
