@@ -85,6 +85,8 @@ class MatrixTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string write(const std::string& name, const std::string& bytes) const {
+    // Some file systems flush a file to disk when it is emptied and written again; a new one costs nothing.
+    std::filesystem::remove(path(name));
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
   }
