@@ -60,7 +60,7 @@ std::string damaged(const std::string& whole, Rng& rng) {
                                    0x7fffffff, 0x80000000, 0xffffffff, 1ULL << 63, ~0ULL >> 1, ~0ULL};
   for (size_t change = 1 + below(3); change > 0; --change) {
     // Headers at the beginning and directories at the end are where lies matter.
-    const size_t size = bytes.size(), head = below(std::min<size_t>(size, 64)),
+    const size_t size = bytes.size(), head = below(std::min<size_t>(size, 80)),
                  tail = below(std::min<size_t>(size, 256));
     const size_t at = std::array{head, size - std::min(size, tail + 1), below(size)}[below(3)];
     switch (below(6)) {
@@ -82,10 +82,10 @@ std::string damaged(const std::string& whole, Rng& rng) {
         bytes.insert(at, bytes.substr(at, below(20)));
         break;
       default: {
-        constexpr const char* kWords[] = {"99999999999", "[", "]", ";",  "\n",  "nan", "1e999",
-                                          "(",           ",", "'", "-1", "FM ", "CM2 "};
+        constexpr const char* kWords[] = {"99999999999", "65536", "[", "]", ";",  "\n",  "nan",
+                                          "1e999",       "(",     ",", "'", "-1", "FM ", "CM2 "};
         const std::string word = kWords[below(std::size(kWords))];
-        bytes.replace(at, std::min(word.size(), bytes.size() - at), word);
+        bytes.replace(at, std::min(below(word.size() + 1), bytes.size() - at), word);
       }
     }
   }
@@ -144,7 +144,7 @@ TEST_F(MatrixFuzzTest, Npy) {
     const std::string whole = zip.substr(static_cast<size_t>(member.offset), static_cast<size_t>(member.bytes));
     read += run_matrix(MediaRef::Kind::npy, whole, ++seed, 100).read;
   }
-  EXPECT_GT(read, 100);
+  EXPECT_GT(read, 50);
 }
 
 TEST_F(MatrixFuzzTest, ArkMatricesOfEachType) {
