@@ -59,7 +59,7 @@ void IdxReader::read_bytes(void* to, int64_t count, const std::string& what) {
   if (got == count) return;
   int code = Z_OK;
   const char* reason = gzerror(file, &code);
-  throw DataError(path_ + ": ends or is damaged within " + what + (code != Z_OK ? ": " + std::string(reason) : "") +
+  throw DataError(path_ + ": cannot read all of " + what + ": " + (code != Z_OK ? reason : "the file ends") +
                   "; copy it again");
 }
 

@@ -176,7 +176,7 @@ TEST_F(LraImages, IdxFaults) {
 }
 
 TEST_F(LraImages, DamagedGzipIsAnError) {
-  write_idx("t10k", 5, 28, std::string("\0\1\2\3\4", 5));
+  write_idx("t10k", 5, 128, std::string("\0\1\2\3\4", 5));
   const std::string file = path("t10k-images-idx3-ubyte");
   pack(file);
   const std::string bytes = read(file + ".gz");
@@ -185,10 +185,10 @@ TEST_F(LraImages, DamagedGzipIsAnError) {
   std::string damaged = bytes;
   damaged[damaged.size() - 6] ^= 1;  // the checksum
   write("t10k-images-idx3-ubyte.gz", damaged);
-  expect_error<DataError>([&] { items(open_fashion_mnist, "test"); }, {"ubyte.gz", "checksum"});
+  expect_error<DataError>([&] { items(open_fashion_mnist, "test"); }, {"ubyte.gz", "check"});
   write("t10k-images-idx3-ubyte.gz", bytes);
   EXPECT_EQ(items(open_fashion_mnist, "test").size(), 5u);
-  EXPECT_GT(refusals(open_fashion_mnist, "test", "t10k-images-idx3-ubyte.gz", 40, 200), 150);
+  EXPECT_GT(refusals(open_fashion_mnist, "test", "t10k-images-idx3-ubyte.gz", 40, 60), 45);
 }
 
 TEST_F(LraImages, DamagedFilesGiveItemsOrDataError) {
