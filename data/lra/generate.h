@@ -17,19 +17,20 @@
 namespace tactus {
 
 /// Calls make(0), make(1), ... on `threads` threads (0: all cores) and take(i, item) on this one, in order, until take
-/// says false. make must be a pure function of i, so that what is taken does not depend on the threads; of several
-/// exceptions the one of the smallest i that was reached is thrown. Throws Error after SIGTERM or SIGINT.
+/// says false; `items_per_thread` are in flight for each thread. make must be a pure function of i, so that what is
+/// taken does not depend on the threads; of several exceptions the one of the smallest i that was reached is thrown.
+/// Throws Error after SIGTERM or SIGINT.
 template <class Make, class Take>
-void generate_in_order(int64_t threads, Make make, Take take) {
+void generate_in_order(int64_t threads, int64_t items_per_thread, Make make, Take take) {
   using Made = decltype(make(int64_t{0}));
-  constexpr int64_t kItemsPerThread = 64;
   const int workers = threads > 0 ? static_cast<int>(threads) : omp_get_max_threads();
-  const int64_t count = kItemsPerThread * workers;
+  const int64_t count = items_per_thread * workers;
+  const int64_t share = std::max<int64_t>(1, items_per_thread / 64);
   const SignalGuard guard;
   for (int64_t begin = 0;; begin += count) {
     std::vector<Made> made(static_cast<size_t>(count));
     std::vector<std::exception_ptr> errors(static_cast<size_t>(count));
-#pragma omp parallel for num_threads(workers) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(workers) schedule(dynamic, share)
     for (int64_t i = 0; i < count; ++i) {
       try {
         made[i] = make(begin + i);

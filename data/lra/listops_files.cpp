@@ -13,6 +13,7 @@ namespace {
 
 /// One tree in twelve has a fitting length with the default limits.
 constexpr int64_t kMostCandidatesWithoutATree = 1000000;
+constexpr int64_t kCandidatesPerThread = 4096;  // most are a digit
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
 struct Table {
@@ -68,7 +69,7 @@ void generate_listops(const ListOpsOptions& options, const std::string& folder) 
     }
     return true;
   };
-  generate_in_order(options.threads, make, take);
+  generate_in_order(options.threads, kCandidatesPerThread, make, take);
   stderr_log().end_live();
   for (Table& t : tables) {
     t.flush();

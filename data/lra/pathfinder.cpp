@@ -12,6 +12,8 @@ namespace {
 constexpr int kFree = -1, kBorder = -2;
 /// Ink from which on a pixel belongs to a stroke, where strokes keep their distance.
 constexpr float kStrokeInk = 0.1f;
+/// Fainter ink is the ringing of the reduction, several pixels away from the stroke, and is left out.
+constexpr double kLeastInk = 1.0 / 32;
 constexpr int64_t kMostAttempts = 100000;
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
@@ -98,7 +100,7 @@ PathfinderGenerator::Stroke PathfinderGenerator::make_stroke(int degrees) const 
   }
   Stroke stroke;
   for (const double ink : reduce(drawn, side, factor))
-    stroke.ink.push_back(static_cast<float>(std::clamp(ink, 0.0, 1.0)));
+    stroke.ink.push_back(ink < kLeastInk ? 0.0f : static_cast<float>(std::min(ink, 1.0)));
   std::vector<bool> covered(static_cast<size_t>(side * side));
   for (int64_t y = 0; y < side; ++y) {
     for (int64_t x = 0; x < side; ++x) {

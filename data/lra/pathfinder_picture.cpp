@@ -11,6 +11,7 @@
 namespace tactus {
 namespace {
 
+constexpr int64_t kPicturesPerThread = 64;
 constexpr float kTargetContrast = 1.5f, kDistractorContrast = 2.0f;
 
 /// Pictures and labels of one split under construction.
@@ -133,7 +134,7 @@ void generate_pathfinder(const PathfinderOptions& options, const std::string& fo
     if ((i + 1) % 64 == 0 || i + 1 == total) generation_progress("pathfinder", i + 1, total);
     return true;
   };
-  generate_in_order(options.threads, make, take);
+  generate_in_order(options.threads, kPicturesPerThread, make, take);
   stderr_log().end_live();
   for (Split& s : splits) {
     s.images->commit();

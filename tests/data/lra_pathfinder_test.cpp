@@ -124,14 +124,14 @@ TEST_F(Pathfinder, BrightnessOfStrokes) {
     for (const Paddle& paddle : p.paddles) (paddle.snake < 2 ? snakes : rest).push_back(paddle);
     const auto keep_lit = [](const std::vector<float>& ink, std::vector<float>& to) {
       for (const float x : ink) {
-        if (x > 0.1f) to.push_back(x);
+        if (x > 0) to.push_back(x);
       }
     };
     std::vector<float> all;
     keep_lit(published.ink(snakes), target);
     keep_lit(published.ink(rest), distractor);
     keep_lit(equal.ink(rest), plain);
-    for (const float x : published.ink(p.paddles)) lit += x > 0.05f ? 1.0 / 1024 : 0;
+    for (const float x : published.ink(p.paddles)) lit += x > 0 ? 1.0 / 1024 : 0;
   }
   EXPECT_NEAR(lit / static_cast<double>(pictures().size()), 0.21, 0.03);
   EXPECT_NEAR(ninetieth(target), 0.71, 0.07);
