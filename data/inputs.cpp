@@ -13,6 +13,7 @@
 #include "data/input/text_pair.h"
 #include "data/input/wmt14.h"
 #include "data/input/xsum.h"
+#include "data/lra/lra_inputs.h"
 
 namespace tactus {
 namespace {
@@ -23,11 +24,21 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
-    {"manifest", open_manifest}, {"fairseq_tsv", open_fairseq_tsv},
-    {"kaldi", open_kaldi},       {"text_pair", open_text_pair},
-    {"jsonl", open_json_lines},  {"mustc", open_mustc},
-    {"slurp", open_slurp},       {"xsum", open_xsum},
+    {"manifest", open_manifest},
+    {"fairseq_tsv", open_fairseq_tsv},
+    {"kaldi", open_kaldi},
+    {"text_pair", open_text_pair},
+    {"jsonl", open_json_lines},
+    {"mustc", open_mustc},
+    {"slurp", open_slurp},
+    {"xsum", open_xsum},
     {"wmt14", open_wmt14},
+    {"lra_listops", open_lra_listops},
+    {"lra_text", open_lra_text},
+    {"lra_retrieval", open_lra_retrieval},
+    {"lra_image", open_lra_image},
+    {"fashion_mnist", open_fashion_mnist},
+    {"lra_pathfinder", open_lra_pathfinder},
 };
 
 std::vector<std::string> format_names() {

@@ -23,6 +23,7 @@ namespace {
 
 /// Items of a part: enough to keep threads busy, little to do again after an interruption, bounded memory.
 constexpr int64_t kAudioItems = 128, kTextItems = 1 << 15;
+constexpr size_t kTextBytes = 1 << 26;
 /// Difference between an input's n_frames and the computed frames that is taken for rounding.
 constexpr int64_t kFrameTolerance = 3;
 
@@ -113,7 +114,8 @@ void SplitWork::check_input() const {
 bool SplitWork::fill(std::vector<Item>& items) {
   const auto limit = static_cast<size_t>(job_.extractor != nullptr ? kAudioItems : kTextItems);
   items.clear();
-  while (items.size() < limit) {
+  size_t bytes = 0;
+  while (items.size() < limit && bytes < kTextBytes) {
     if (!waiting_.empty()) {
       items.push_back(std::move(waiting_.back()));
       waiting_.pop_back();
@@ -121,6 +123,7 @@ bool SplitWork::fill(std::vector<Item>& items) {
     }
     Item item;
     if (!reader_->next(item)) break;
+    bytes += item.src_text.size() + item.src2_text.size() + item.tgt_text.size();
     for (auto speed = speeds_.rbegin(); speed != speeds_.rend(); ++speed) {
       Item copy = item;
       if (*speed != 1.0) {

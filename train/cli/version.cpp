@@ -26,7 +26,10 @@ std::string version_text() {
 #endif
   text += "licence Apache-2.0; libraries: Eigen (MPL-2.0), HDF5 " + std::to_string(H5_VERS_MAJOR) + "." +
           std::to_string(H5_VERS_MINOR) + "." + std::to_string(H5_VERS_RELEASE) +
-          " (BSD-3), yaml-cpp (MIT), CLI11 " CLI11_VERSION " (BSD-3), SentencePiece (Apache-2.0)";
+          " (BSD-3), yaml-cpp (MIT), CLI11 " CLI11_VERSION " (BSD-3), SentencePiece (Apache-2.0), zlib (Zlib)";
+#if defined(TACTUS_WITH_PNG)
+  text += ", libpng (libpng-2.0)";
+#endif
 #if defined(TACTUS_WITH_AUDIO)
   text += ", libsndfile (LGPL-2.1+), libsamplerate (BSD-2), kissfft (BSD-3)";
 #endif
