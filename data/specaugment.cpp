@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
 namespace tactus {
 namespace {
@@ -56,12 +57,15 @@ void resize_rows(const float* in, int64_t from, float* out, int64_t to, int64_t 
 
 void SpecAugmentOptions::visit(ConfigVisitor& v) {
   v.field("enabled", enabled, {.doc = "Mask bands of the training features"});
-  const std::string before = policy;
-  v.field("policy", policy,
+  std::string name = policy == Policy::ld ? "ld" : "lb";
+  v.field("policy", name,
           {.doc = "Preset of the numbers below: one mask of each kind, or two; what is given besides counts",
            .choices = {"lb", "ld"}});
   // Reading another policy sets the numbers, before the fields below read what is given for them.
-  if (policy != before) frequency_masks = time_masks = policy == "ld" ? 2 : 1;
+  if (const Policy read = name == "ld" ? Policy::ld : Policy::lb; read != policy) {
+    policy = read;
+    frequency_masks = time_masks = policy == Policy::ld ? 2 : 1;
+  }
   v.field("frequency_masks", frequency_masks, {.doc = "Frequency masks per utterance", .min = 0, .max = 100});
   v.field("frequency_width", frequency_width,
           {.doc = "Widths of frequency masks are below this", .unit = "mel bins", .min = 0, .max = 65536});

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,7 @@ namespace tactus {
 /// (LibriSpeech basic, here with the paper's time mask of 100 frames), "ld" two (LibriSpeech double).
 struct SpecAugmentOptions {
   bool enabled = true;
-  std::string policy = "lb";
+  enum class Policy { lb, ld } policy = Policy::lb;
   int64_t frequency_masks = 1, frequency_width = 27;
   int64_t time_masks = 1, time_width = 100;
   double time_fraction = 1.0;
