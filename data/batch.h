@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -53,7 +54,7 @@ struct Batch {
   std::shared_ptr<const CorpusSplit> split;
 
   int64_t size() const { return static_cast<int64_t>(utterances.size()); }
-  int64_t frames() const { return bins > 0 ? features.bytes() / (bins * size_of(dtype)) : 0; }
+  int64_t frames() const { return std::accumulate(frame_lengths.begin(), frame_lengths.end(), int64_t{0}); }
   int64_t tokens() const { return static_cast<int64_t>(target_tokens.size()); }
   /// Rows that the encoder reads: frames, or source tokens.
   int64_t source_rows() const {

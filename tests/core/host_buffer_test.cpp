@@ -81,6 +81,9 @@ TEST(HostPool, ServesManyThreads) {
 }
 
 TEST(HostPool, NoMemoryIsAnError) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers abort where the system returns null";
+#endif
   const auto pool = HostPool::make();
   EXPECT_THROW(pool->acquire(int64_t{1} << 60), OutOfMemory);
   EXPECT_EQ(pool->use().blocks, 0);

@@ -34,6 +34,7 @@ int run_command_line(int argc, char** argv) {
   add_average_command(app);
   add_table_command(app);
   add_prepare_command(app);
+  add_bench_command(app);
   add_info_command(app);
   add_explain_command(app);
   try {

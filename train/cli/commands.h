@@ -13,6 +13,7 @@ void add_score_command(CLI::App& app);
 void add_average_command(CLI::App& app);
 void add_table_command(CLI::App& app);
 void add_prepare_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 
