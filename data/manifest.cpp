@@ -80,33 +80,10 @@ std::string parse_row(const Header& header, const std::vector<std::string_view>&
     message = "empty audio path";
     return "empty_audio";
   }
-  if (is_blank(row.tgt_text)) {
-    message = "empty transcript (tgt_text)";
-    return "empty_transcript";
-  }
   return "";
 }
 
 }  // namespace
-
-OnError on_error_from_string(const std::string& name) {
-  if (name == "stop") return OnError::stop;
-  if (name == "skip") return OnError::skip;
-  throw ConfigError("on_error is '" + name + "', expected stop or skip");
-}
-
-void count_drop(DropCounts& drops, const std::string& reason, const std::string& message) {
-  DropCount& drop = drops[reason];
-  if (drop.count++ == 0) drop.first = message;
-}
-
-std::string to_string(const DropCounts& drops) {
-  std::string text;
-  for (const auto& [reason, drop] : drops) {
-    text += (text.empty() ? "" : ", ") + std::to_string(drop.count) + " " + reason + " (first: " + drop.first + ")";
-  }
-  return text.empty() ? "none" : text;
-}
 
 std::string Manifest::where(const ManifestRow& row) const {
   return path + ":" + std::to_string(row.line) + " (id " + row.id + ")";
@@ -130,7 +107,7 @@ Manifest read_manifest(const std::string& path, OnError on_error) {
     if (!reason.empty()) {
       message = (row.id.empty() ? reader.where() : manifest.where(row)) + ": " + message;
       if (on_error == OnError::stop) throw DataError(message);
-      count_drop(manifest.dropped, reason, message);
+      count_drop(manifest.dropped, reason, row.id, message);
       continue;
     }
     auto [other, fresh] = line_of_id.emplace(row.id, row.line);

@@ -6,15 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include "data/item.h"
 #include <string>
 #include <vector>
 
 namespace tactus {
-
-enum class OnError { stop, skip };
-/// "stop" or "skip"; ConfigError otherwise.
-OnError on_error_from_string(const std::string& name);
 
 struct ManifestRow {
   std::string id;
@@ -24,16 +20,6 @@ struct ManifestRow {
   std::vector<std::string> extra;  ///< in the order of Manifest::extra_columns
   int64_t line = 0;                ///< line of the file, from 1
 };
-
-/// What was left out, by reason: how many, and the first message.
-struct DropCount {
-  int64_t count = 0;
-  std::string first;
-};
-using DropCounts = std::map<std::string, DropCount>;
-void count_drop(DropCounts& drops, const std::string& reason, const std::string& message);
-/// "3 empty_transcript (first: ...), 1 bad_audio (first: ...)"; "none" when empty.
-std::string to_string(const DropCounts& drops);
 
 struct Manifest {
   std::string path;
