@@ -224,21 +224,24 @@ void BatchPlan::pack(const CorpusSplit& split, const BatchOptions& options, cons
   const bool frames = split.has_frames();
   size_t begin = 0;
   Lengths sum;
+  const int64_t limit = frames ? options.max_frames : options.max_tokens;
+  const auto counted = [&](const Lengths& l) { return frames ? l.source : std::max(l.source, l.target); };
   const auto full = [&](size_t next, const Lengths& more) {
     if (options.max_utterances > 0 && static_cast<int64_t>(next - begin) >= options.max_utterances) return true;
-    if (frames) return sum.source + more.source > options.max_frames;
-    return std::max(sum.source + more.source, sum.target + more.target) > options.max_tokens;
+    return counted({sum.source + more.source, sum.target + more.target}) > limit;
   };
   const auto close = [&](size_t end) {
     Lengths batch;
     for (; begin < end; ++begin) {
       const Lengths one = lengths(split, items[begin]);
       batch.source += one.source, batch.target += one.target;
+      longest_item_ = std::max(longest_item_, counted(one));
       items_.push_back(items[begin]);
     }
     sum.source -= batch.source, sum.target -= batch.target;
     begins_.push_back(static_cast<int64_t>(items_.size()));
     costs_.push_back(batch.source + batch.target);
+    fullest_batch_ = std::max(fullest_batch_, counted(batch));
     if (largest_ < 0 || costs_.back() > costs_[largest_]) largest_ = batches() - 1;
   };
   for (size_t next = 0; next < items.size(); ++next) {

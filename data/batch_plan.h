@@ -69,6 +69,9 @@ class BatchPlan {
   std::vector<int32_t> order(int64_t epoch) const;
   /// Number of the batch with the most source and target rows; -1 where there is none.
   int64_t largest() const { return largest_; }
+  /// What max_frames or max_tokens is compared with: of the longest item, and the most of a batch.
+  int64_t longest_item() const { return longest_item_; }
+  int64_t fullest_batch() const { return fullest_batch_; }
   /// Source rows (frames, or tokens) of a batch, as cut.
   int64_t source_rows(int64_t number) const;
   int64_t utterances() const { return drops_.total - drops_.dropped(); }
@@ -101,7 +104,7 @@ class BatchPlan {
   std::vector<int64_t> begins_ = {0};  ///< where each batch begins, and the end
   std::vector<int64_t> costs_;         ///< source and target rows of each batch
   DropReport drops_;
-  int64_t largest_ = -1;
+  int64_t largest_ = -1, longest_item_ = 0, fullest_batch_ = 0;
   int64_t source_limit_ = std::numeric_limits<int64_t>::max(), target_limit_ = source_limit_;
   bool shuffle_ = false;
   uint64_t seed_ = 0;

@@ -18,8 +18,9 @@ constexpr double kTolerance = 0.05;
 constexpr double kMargin = 0.05;
 constexpr double kUsableHost = 0.9;
 
-RunOptions with_limit(RunOptions options, int64_t frames) {
-  options.data.batches.max_frames = frames;
+/// `rows`: frames, or tokens of text.
+RunOptions with_limit(RunOptions options, bool text, int64_t rows) {
+  (text ? options.data.batches.max_tokens : options.data.batches.max_frames) = rows;
   options.data.batches.batch = "fixed";
   return options;
 }
@@ -31,14 +32,16 @@ class DryRun {
   DryRun(const RunOptions& options, int64_t budget)
       : options_(options),
         budget_(budget),
-        data_(TrainData::open(with_limit(options, kAnyLength).data, static_cast<uint64_t>(options.seed))) {}
+        data_(TrainData::open(with_limit(with_limit(options, true, kAnyLength), false, kAnyLength).data,
+                              static_cast<uint64_t>(options.seed))) {}
 
   /// Batches as large as the data and the limit on utterances let them be.
   const BatchPlan& whole() const { return data_.plan; }
+  bool text() const { return !data_.parts.front().split->has_frames(); }
   /// Bytes taken from the device by weights, moments and one pass over the largest batch, or nothing.
-  std::optional<int64_t> bytes(int64_t frames) {
+  std::optional<int64_t> bytes(int64_t rows) {
     try {
-      return run(with_limit(options_, frames));
+      return run(with_limit(options_, text(), rows));
     } catch (const OutOfMemory& e) {
       said_ = e.what();
       return std::nullopt;
@@ -55,7 +58,8 @@ class DryRun {
         BatchPlan::for_mixture(data_.parts, o.data.batches, o.data.temperature, static_cast<uint64_t>(o.seed));
     const Vocabularies vocabularies = vocabularies_of(o, data_.corpus);
     const Context ctx = make_context(o.device, o.threads, budget_);
-    ctx.allocator().set_hint("not even the longest item fits: lower data.batches.max_source_frames");
+    ctx.allocator().set_hint(text() ? "not even the longest item fits: lower data.batches.max_source_tokens"
+                                    : "not even the longest item fits: lower data.batches.max_source_frames");
     SpeechTask task(ctx, o, vocabularies.target, vocabularies.ctc, true);
     task.store().initialise(static_cast<uint64_t>(o.seed));
     const Optimiser optimiser(o.optimiser, task.store(), o.train.max_updates);
@@ -137,18 +141,13 @@ RunOptions fit_batches(const RunOptions& options) {
   const bool cpu = make_context(options.device, options.threads).device() == Device::cpu;
   const auto budget = cpu ? static_cast<int64_t>(kUsableHost * static_cast<double>(available_host_bytes())) : 0;
   DryRun dry_run(options, budget);
+  const auto trial = [&](int64_t rows) { return dry_run.bytes(rows); };
   const BatchPlan& whole = dry_run.whole();
-  int64_t longest = 1;
-  for (int64_t b = 0; b < whole.batches(); ++b) {
-    for (int32_t i : whole.batch(b)) {
-      longest = std::max(longest, std::min(whole.split_of(b)->frames(i), whole.source_limit()));
-    }
-  }
-  const auto trial = [&](int64_t frames) { return dry_run.bytes(frames); };
-  const std::optional<int64_t> limit = fit_limit(trial, longest, whole.source_rows(whole.largest()), budget);
+  const std::optional<int64_t> limit = fit_limit(trial, whole.longest_item(), whole.fullest_batch(), budget);
   if (!limit) throw OutOfMemory(dry_run.said());
-  note("batch: auto: data.batches.max_frames is " + std::to_string(*limit));
-  return with_limit(options, *limit);
+  note(std::string("batch: auto: data.batches.") + (dry_run.text() ? "max_tokens" : "max_frames") + " is " +
+       std::to_string(*limit));
+  return with_limit(options, dry_run.text(), *limit);
 }
 
 }  // namespace tactus

@@ -20,9 +20,10 @@ std::optional<int64_t> fit_limit(const std::function<std::optional<int64_t>(int6
 /// Bytes of memory that the process may still take on the host.
 int64_t available_host_bytes();
 
-/// `options` with data.batches.batch: auto replaced by a number for max_frames: forward and backward of the largest
-/// batch of a plan with that limit fit into the memory of the device (on the CPU 90 % of what is available). What was
-/// chosen is noted. Others are returned as they are. OutOfMemory when not even the longest item alone fits.
+/// `options` with data.batches.batch: auto replaced by a number for max_frames (text: max_tokens): forward and backward
+/// of the largest batch of a plan with that limit fit into the memory of the device (on the CPU 90 % of what is
+/// available). What was chosen is noted. Others are returned as they are. OutOfMemory when not even the longest item
+/// alone fits.
 RunOptions fit_batches(const RunOptions& options);
 
 }  // namespace tactus

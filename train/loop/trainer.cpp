@@ -69,6 +69,7 @@ RunOptions with_fitted_batches(const RunOptions& options, const std::string& run
   Config::from_text(stored, config).read(before);
   now.data.batches.batch = "fixed";
   now.data.batches.max_frames = before.data.batches.max_frames;
+  now.data.batches.max_tokens = before.data.batches.max_tokens;
   return now;
 }
 
