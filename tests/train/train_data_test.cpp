@@ -1,6 +1,7 @@
 // Mixtures, normalisation and cut items in whole runs.
 #include "train/loop/train_data.h"
 
+#include "core/json.h"
 #include "tests/train/run_test_util.h"
 #include "train/loop/decoder_run.h"
 #include "train/loop/io_bench.h"
@@ -70,6 +71,23 @@ TEST_F(RunTest, StatisticsFilesAreChecked) {
   o.data.cmvn_stats = "";
   o.data.temperature = 2;
   EXPECT_TRUE(contains(message_of<ConfigError>([&] { TrainData::open(o.data, 1); }), "data.temperature is for"));
+}
+
+TEST_F(RunTest, StatisticsComeFromACommand) {
+  const Outcome made = tactus({"statistics", corpus_, "--split", "dev", "--out", path("s.h5")});
+  EXPECT_EQ(made.code, 0) << made.err;
+  const RunOptions o = run_options(corpus_, "", {"data.cmvn=global", "data.cmvn_stats=" + path("s.h5")});
+  EXPECT_EQ(TrainData::open(o.data, 1).statistics->sum, Corpus::open(corpus_).split("dev")->moments().sum);
+  EXPECT_EQ(tactus({"statistics", corpus_, "--split", "none", "--out", path("t.h5")}).code, 3);
+}
+
+TEST_F(RunTest, BenchIoReadsACorpus) {
+  const Outcome r = tactus({"bench", "io", "--corpus", corpus_, "--seconds", "0.05", "--max-frames", "300", "--dtype",
+                            "bf16", "--device", "cpu", "--json", path("io.json")});
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_TRUE(contains(r.out, "frames/s"));
+  EXPECT_GT(parse_json(file_text(path("io.json"))).at("frames_per_second").as_double(), 0);
+  EXPECT_EQ(tactus({"bench", "io", "--corpus", corpus_, "--dtype", "f16"}).code, 2);
 }
 
 TEST_F(RunTest, LoaderThreadsDoNotChangeARun) {
