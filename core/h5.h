@@ -99,6 +99,8 @@ class File {
   void set_attribute(const std::string& object, const std::string& name, double value);
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
 
+  /// Whether a dataset lies in one piece, as its shape says, and not in compressed or padded chunks.
+  bool is_contiguous(const std::string& dataset) const;
   /// Where the values of a contiguous dataset lie: lets threads read them with pread or through a mapping, around the
   /// library's global lock. DataError when it is stored otherwise, or reaches beyond `file_bytes`.
   RawDataset raw(const std::string& dataset, int64_t file_bytes) const;

@@ -69,10 +69,15 @@ int64_t File::make_contiguous(const std::string& name, Stored type, const std::v
   return offset == HADDR_UNDEF ? -1 : static_cast<int64_t>(offset);
 }
 
-RawDataset File::raw(const std::string& name, int64_t file_bytes) const {
+bool File::is_contiguous(const std::string& name) const {
   Handle dataset = open_dataset(name);
   Handle properties = own(H5Dget_create_plist(dataset.get()), H5Pclose, path_, name, "cannot read its layout");
-  if (H5Pget_layout(properties.get()) != H5D_CONTIGUOUS) fail(path_, name, "is not stored contiguously");
+  return H5Pget_layout(properties.get()) == H5D_CONTIGUOUS;
+}
+
+RawDataset File::raw(const std::string& name, int64_t file_bytes) const {
+  if (!is_contiguous(name)) fail(path_, name, "is not stored contiguously");
+  Handle dataset = open_dataset(name);
   RawDataset raw{};
   raw.shape = shape(name);
   Handle type = own(H5Dget_type(dataset.get()), H5Tclose, path_, name, "cannot read its type");

@@ -1,12 +1,15 @@
 #include "data/audio/fbank.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <kissfft.hh>
 #include <numbers>
 
 #include "core/error.h"
+#include "core/rng.h"
+#include "data/audio/simd_pack.h"
 
 namespace tactus {
 namespace {
@@ -28,14 +31,39 @@ std::vector<double> make_window(const std::string& name) {
   return window;
 }
 
+/// Natural logarithm of positive normal numbers, to about 1e-15 relative: x = 2^e m with m in [sqrt(1/2), sqrt(2)), and
+/// log m = 2 atanh(s), s = (m - 1) / (m + 1), by its series. Without branches, so that all lanes go together, and the
+/// same on every machine.
+Pack log_of(const Pack& x) {
+  Pack r;
+  for (int l = 0; l < Pack::kLanes; ++l) {
+    const auto bits = std::bit_cast<int64_t>(x.v[l]);
+    constexpr int64_t kRootHalf = 0x3fe6a09e667f3bcd;  // the bits of sqrt(1/2)
+    const int64_t exponent = (bits - kRootHalf) >> 52;
+    const double m = std::bit_cast<double>(bits - (exponent << 52));
+    const double s = (m - 1) / (m + 1), q = s * s;
+    double series = 1.0 / 17;
+    for (int n = 15; n > 0; n -= 2) series = series * q + 1.0 / n;
+    r.v[l] = static_cast<double>(exponent) * std::numbers::ln2 + 2 * s * series;
+  }
+  return r;
+}
+
 }  // namespace
 
 struct Fbank::Tables {
   int64_t bins;
+  double dither;
   std::vector<double> window;
   std::vector<double> mel;                        // [bins, kBins]
   std::vector<std::pair<int64_t, int64_t>> band;  // FFT bins with a weight, per filter
-  kissfft<double> fft{kFft / 2, false};
+  kissfft<Pack> fft{kFft / 2, false};
+};
+
+/// Working memory of one call.
+struct Fbank::Scratch {
+  std::vector<Pack> frame = std::vector<Pack>(kFft, Pack(0.0)), power = std::vector<Pack>(kBins);
+  std::vector<std::complex<Pack>> spectrum = std::vector<std::complex<Pack>>(kFft / 2);
 };
 
 Fbank::Fbank(const FeatureOptions& options) : tables_(std::make_unique<Tables>()) {
@@ -44,7 +72,7 @@ Fbank::Fbank(const FeatureOptions& options) : tables_(std::make_unique<Tables>()
   if (options.low_hz < 0 || options.low_hz >= options.high_hz || options.high_hz > kSampleRate / 2)
     throw ConfigError("fbank: low_hz and high_hz must be in order and within 0 to 8000 Hz");
   Tables& t = *tables_;
-  t.bins = options.mel_bins;
+  t.bins = options.mel_bins, t.dither = options.dither;
   t.window = make_window(options.window);
   t.mel.assign(static_cast<size_t>(t.bins * kBins), 0.0);
   const double low = mel_of(options.low_hz);
@@ -71,33 +99,56 @@ int64_t Fbank::frames(int64_t samples) {
 
 const std::vector<double>& Fbank::mel_weights() const { return tables_->mel; }
 
-std::vector<float> Fbank::compute(std::span<const float> samples, uint64_t) const {
+/// In double: single precision would lose weak bins next to strong ones, and results would differ between FFT builds.
+/// Lanes beyond `rows` repeat the last frame.
+void Fbank::compute_block(const float* wave, int64_t rows, float* out, Scratch& scratch) const {
+  const Tables& t = *tables_;
+  constexpr int kLanes = Pack::kLanes;
+  std::vector<Pack>&frame = scratch.frame, &power = scratch.power;
+  const float* lane[kLanes];
+  for (int64_t l = 0; l < kLanes; ++l) lane[l] = wave + std::min(l, rows - 1) * kShiftSamples;
+  Pack mean(0.0);
+  for (int64_t i = 0; i < kFrameSamples; ++i) {
+    for (int l = 0; l < kLanes; ++l) frame[i].v[l] = lane[l][i];
+    mean += frame[i];
+  }
+  mean /= Pack(kFrameSamples);
+  Pack previous = frame[0] - mean;
+  for (int64_t i = 0; i < kFrameSamples; ++i) {
+    const Pack x = frame[i] - mean;
+    frame[i] = (x - kPreemphasis * previous) * t.window[i];
+    previous = x;
+  }
+  t.fft.transform_real(frame.data(), scratch.spectrum.data());
+  // The first value packs the real numbers at 0 Hz and at the Nyquist frequency, which has no weight.
+  const auto* parts = reinterpret_cast<const Pack*>(scratch.spectrum.data());
+  power[0] = parts[0] * parts[0];
+  for (int64_t k = 1; k < kBins; ++k) power[k] = parts[2 * k] * parts[2 * k] + parts[2 * k + 1] * parts[2 * k + 1];
+  for (int64_t b = 0; b < t.bins; ++b) {
+    Pack energy(0.0);
+    for (int64_t k = t.band[b].first; k < t.band[b].second; ++k) energy += t.mel[b * kBins + k] * power[k];
+    for (double& e : energy.v) e = std::max(e, kFloor);
+    const Pack log = log_of(energy);
+    for (int64_t l = 0; l < rows; ++l) out[l * t.bins + b] = static_cast<float>(log.v[l]);
+  }
+}
+
+std::vector<float> Fbank::compute(std::span<const float> samples, uint64_t key) const {
   const Tables& t = *tables_;
   const int64_t rows = frames(static_cast<int64_t>(samples.size()));
   std::vector<float> features(static_cast<size_t>(rows * t.bins));
-  // In double: single precision would lose weak bins next to strong ones, and results would differ between FFT builds.
-  std::vector<double> frame(kFft, 0.0), power(kBins);
-  std::vector<std::complex<double>> spectrum(kFft / 2);
-  for (int64_t r = 0; r < rows; ++r) {
-    const float* wave = samples.data() + r * kShiftSamples;
-    double mean = 0;
-    for (int64_t i = 0; i < kFrameSamples; ++i) mean += wave[i];
-    mean /= kFrameSamples;
-    double previous = wave[0] - mean;
-    for (int64_t i = 0; i < kFrameSamples; ++i) {
-      double x = wave[i] - mean;
-      frame[i] = (x - kPreemphasis * previous) * t.window[i];
-      previous = x;
-    }
-    t.fft.transform_real(frame.data(), spectrum.data());
-    // The first value packs the real numbers at 0 Hz and at the Nyquist frequency, which has no weight.
-    power[0] = spectrum[0].real() * spectrum[0].real();
-    for (int64_t k = 1; k < kBins; ++k) power[k] = std::norm(spectrum[k]);
-    for (int64_t b = 0; b < t.bins; ++b) {
-      double energy = 0;
-      for (int64_t k = t.band[b].first; k < t.band[b].second; ++k) energy += t.mel[b * kBins + k] * power[k];
-      features[r * t.bins + b] = static_cast<float>(std::log(std::max(energy, kFloor)));
-    }
+  if (rows == 0) return features;
+  std::vector<float> noisy;
+  if (t.dither > 0) {
+    noisy.assign(samples.begin(), samples.end());
+    Rng noise(mix_key(key, hash_path("data.dither")));
+    for (float& x : noisy) x += static_cast<float>(t.dither * noise.normal());
+  }
+  const float* wave = noisy.empty() ? samples.data() : noisy.data();
+  Scratch scratch;
+  for (int64_t r = 0; r < rows; r += Pack::kLanes) {
+    compute_block(wave + r * kShiftSamples, std::min<int64_t>(Pack::kLanes, rows - r), features.data() + r * t.bins,
+                  scratch);
   }
   return features;
 }

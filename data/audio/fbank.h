@@ -1,4 +1,5 @@
-// Log-mel filter banks as Kaldi computes them: 25 ms frames every 10 ms, only whole frames ("snip edges"), no dither.
+// Log-mel filter banks as Kaldi computes them: 25 ms frames every 10 ms, only whole frames ("snip edges"), dither off
+// or counter-based.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +11,23 @@
 
 namespace tactus {
 
-/// Computes features with window, filters and FFT tables prepared once. One object may serve one thread at a time.
+/// Window, filters and FFT tables, made once. Immutable: one object serves any number of threads.
 class Fbank {
  public:
   explicit Fbank(const FeatureOptions& options);
   ~Fbank();
   /// Number of frames of `samples` samples: 1 + floor((samples - 400) / 160), 0 for fewer than 400.
   static int64_t frames(int64_t samples);
-  /// [frames, mel_bins] from samples at 16 kHz in the range of 16-bit integers.
-  std::vector<float> compute(std::span<const float> samples, uint64_t = 0) const;
+  /// [frames, mel_bins] from samples at 16 kHz in the range of 16-bit integers. With dither, `key` draws the noise: the
+  /// same for the same key and sample, whatever else is computed.
+  std::vector<float> compute(std::span<const float> samples, uint64_t key = 0) const;
   /// Weights of the mel filters, [mel_bins, 256] over the FFT's bins without the one at the Nyquist frequency.
   const std::vector<double>& mel_weights() const;
 
  private:
   struct Tables;
+  struct Scratch;
+  void compute_block(const float* wave, int64_t rows, float* out, Scratch& scratch) const;
   std::unique_ptr<Tables> tables_;
 };
 

@@ -27,9 +27,8 @@ void check_size(const h5::File& file, const MediaRef& media, const std::vector<i
   const std::string where = media.to_string() + ": dataset of shape " + text_of(shape);
   if (count == 0) throw DataError(where + " holds no values");
   const int64_t file_bytes = static_cast<int64_t>(std::filesystem::file_size(media.path));
-  const int64_t raw_at = file.raw_offset(media.dataset);
-  const bool fits =
-      raw_at >= 0 ? count >= 0 && count <= file_bytes - raw_at : count >= 0 && count / kMostValuesPerByte <= file_bytes;
+  const int64_t per_byte = file.is_contiguous(media.dataset) ? 1 : kMostValuesPerByte;
+  const bool fits = count >= 0 && count / per_byte <= file_bytes;
   if (!fits) throw DataError(where + " does not fit into a file of " + std::to_string(file_bytes) + " bytes; damaged");
 }
 
