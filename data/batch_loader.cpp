@@ -1,17 +1,18 @@
 #include "data/batch_loader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
 
 namespace tactus {
 
-BatchLoader::BatchLoader(std::shared_ptr<const CorpusSplit> split, BatchPlan plan, BatchContents contents,
-                         LoaderPosition start, int64_t prefetch)
-    : split_(std::move(split)),
-      plan_(std::move(plan)),
+BatchLoader::BatchLoader(BatchPlan plan, BatchContents contents, LoaderPosition start, LoaderOptions options)
+    : plan_(std::move(plan)),
       contents_(std::move(contents)),
-      prefetch_(static_cast<size_t>(prefetch < 1 ? 1 : prefetch)) {
+      options_{std::max<int64_t>(options.threads, 1), std::max<int64_t>(options.prefetch, 1)},
+      // One less, because the consumer may hold a batch.
+      slots_(static_cast<size_t>(options_.threads + options_.prefetch - 1)) {
   this->start(start);
 }
 
@@ -29,22 +30,25 @@ void BatchLoader::start(LoaderPosition position) {
   if (position.epoch < 0 || position.index < 0 || position.index > plan_.batches()) {
     throw DataError("loader: position epoch " + std::to_string(position.epoch) + ", batch " +
                     std::to_string(position.index) + " is beyond the " + std::to_string(plan_.batches()) +
-                    " batches of split " + split_->name() + "; the corpus or the batch options have changed");
+                    " batches of the plan; the corpus or the batch options have changed");
   }
-  position_ = position;
-  ready_.clear();
-  error_ = nullptr;
-  finished_ = stopping_ = false;
-  thread_ = std::thread([this, position] { produce(position); });
+  position_ = claim_position_ = position;
+  claimed_ = delivered_ = 0;
+  no_more_ = false;
+  for (Slot& slot : slots_) slot = {};
+  try {
+    for (int64_t t = 0; t < options_.threads; ++t) {
+      threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-void BatchLoader::stop() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+void BatchLoader::stop() noexcept {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();  // joins
 }
 
 void BatchLoader::seek(LoaderPosition position) {
@@ -52,42 +56,52 @@ void BatchLoader::seek(LoaderPosition position) {
   start(position);
 }
 
-void BatchLoader::produce(LoaderPosition position) {
-  try {
-    std::vector<int32_t> order;
-    int64_t ordered_epoch = -1;
-    while (normalise(position)) {
-      if (position.epoch != ordered_epoch) {
-        order = plan_.order(position.epoch);
-        ordered_epoch = position.epoch;
-      }
-      Batch batch = make_batch(split_, plan_, contents_, position.epoch, order[position.index]);
-      batch.index = position.index++;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || ready_.size() < prefetch_; });
-      if (stopping_) return;
-      ready_.push_back(std::move(batch));
-      changed_.notify_all();
-    }
-  } catch (...) {
-    std::lock_guard lock(mutex_);
-    error_ = std::current_exception();
+std::optional<BatchLoader::Job> BatchLoader::claim(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto room = [&] { return no_more_ || claimed_ - delivered_ < static_cast<int64_t>(slots_.size()); };
+  if (!changed_.wait(lock, stop, room) || no_more_ || stop.stop_requested()) return std::nullopt;
+  if (!normalise(claim_position_)) {
+    no_more_ = true;
+    changed_.notify_all();
+    return std::nullopt;
   }
-  std::lock_guard lock(mutex_);
-  finished_ = true;
-  changed_.notify_all();
+  if (claim_position_.epoch != order_epoch_) {
+    order_ = plan_.order(claim_position_.epoch);
+    order_epoch_ = claim_position_.epoch;
+  }
+  const Job job{claimed_++, order_[claim_position_.index], claim_position_};
+  ++claim_position_.index;
+  return job;
+}
+
+void BatchLoader::work(const std::stop_token& stop) {
+  BatchScratch scratch;
+  while (const std::optional<Job> job = claim(stop)) {
+    Slot built;
+    built.ready = true;
+    try {
+      built.batch = make_batch(plan_, contents_, job->position.epoch, job->number, scratch, stop);
+      built.batch->index = job->position.index;
+    } catch (...) {
+      built.error = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    if (built.error) no_more_ = true;
+    slots_[job->ticket % slots_.size()] = std::move(built);
+    changed_.notify_all();
+  }
 }
 
 std::optional<Batch> BatchLoader::next() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !ready_.empty() || finished_; });
-  if (ready_.empty()) {
-    if (error_) std::rethrow_exception(error_);
-    return std::nullopt;
-  }
-  Batch batch = std::move(ready_.front());
-  ready_.pop_front();
-  position_ = {batch.epoch, batch.index + 1};
+  Slot& slot = slots_[delivered_ % slots_.size()];
+  changed_.wait(lock, [&] { return slot.ready || (no_more_ && delivered_ == claimed_); });
+  if (!slot.ready) return std::nullopt;
+  if (slot.error) std::rethrow_exception(slot.error);
+  std::optional<Batch> batch = std::move(slot.batch);
+  slot = {};
+  ++delivered_;
+  position_ = {batch->epoch, batch->index + 1};
   normalise(position_);
   changed_.notify_all();
   return batch;

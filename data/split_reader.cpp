@@ -60,13 +60,16 @@ void CorpusSplit::read_frames(int64_t i, float* out) const {
   }
   const int64_t offset = raw_offset_ + frame_offsets_[i] * bins_ * frame_bytes_;
   if (frame_bytes_ == 4) return read_exactly(file_->get(), out, values * 4, offset, path_);
-  // The upper half of the output holds the 16-bit values until each is widened in place, from the front: a value is
-  // read before anything reaches it.
-  auto* bits = reinterpret_cast<uint16_t*>(out) + values;
-  read_exactly(file_->get(), bits, values * 2, offset, path_);
-  for (int64_t k = 0; k < values; ++k) {
-    const float x = float_from_half(bits[k]);
-    std::memcpy(out + k, &x, sizeof x);
+  // The upper half of the output holds the 16-bit values until they are widened in place, from the front: a block is
+  // taken out before anything reaches it.
+  const auto* bits = reinterpret_cast<const uint16_t*>(out) + values;
+  read_exactly(file_->get(), reinterpret_cast<uint16_t*>(out) + values, values * 2, offset, path_);
+  constexpr int64_t kBlock = 2048;
+  uint16_t block[kBlock];
+  for (int64_t k = 0; k < values; k += kBlock) {
+    const int64_t count = std::min(kBlock, values - k);
+    std::memcpy(block, bits + k, static_cast<size_t>(count) * sizeof *block);
+    floats_from_halves(block, out + k, count);
   }
 }
 

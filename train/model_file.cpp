@@ -40,6 +40,11 @@ void write_header(h5::File& file, const ModelInfo& info) {
   blob("target", info.target_tokenizer);
   blob("source", info.source_tokenizer);
   file.make_group("/weights");
+  if (!info.statistics) return;
+  std::vector<double> values = info.statistics->sum;
+  values.insert(values.end(), info.statistics->squares.begin(), info.statistics->squares.end());
+  file.write("/statistics", {2, static_cast<int64_t>(info.statistics->sum.size())}, values.data());
+  file.set_attribute("/statistics", "frames", info.statistics->frames);
 }
 
 void write_weight(h5::File& file, const std::string& name, const std::vector<int64_t>& shape,
@@ -88,6 +93,11 @@ ModelInfo read_model_info(const std::string& path) {
   info.task = file.attribute_string("/", "task");
   info.dtype = file.attribute_string("/", "dtype");
   info.update = file.attribute_int("/", "update");
+  if (file.exists("/statistics")) {
+    const std::vector<double> values = file.read<double>("/statistics");
+    const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+    info.statistics = {file.attribute_int("/statistics", "frames"), {values.begin(), middle}, {middle, values.end()}};
+  }
   return info;
 }
 

@@ -3,8 +3,9 @@
 //
 //   /                  attributes: format ("tactus model"), version, update, task, compute type of training
 //   /config            resolved YAML        /feature_hash
-//   /tokenizer/target, /tokenizer/source    SentencePiece models (source only where CTC uses it)
-//   /weights/NAME      f32 (f64 for f64 runs), masters, in the parameter's shape
+//   /statistics        f64 [2, width]: sums and sums of squares of frames, attribute frames; for data.cmvn: global
+//   alone /tokenizer/target, /tokenizer/source    SentencePiece models (source only where CTC uses it) /weights/NAME
+//   f32 (f64 for f64 runs), masters, in the parameter's shape
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@
 
 #include "core/h5.h"
 #include "core/parameters.h"
+#include "data/normalise.h"
 
 namespace tactus {
 
@@ -22,6 +24,7 @@ struct ModelInfo {
   std::string task = "speech_translation";
   std::string dtype = "f32";
   int64_t update = 0;
+  std::optional<FeatureMoments> statistics;  ///< of the features, for global normalisation
 };
 
 /// Writes the file at exactly `path` (the caller gives it its final name).

@@ -97,7 +97,7 @@ TEST_F(RunTest, EpochsEndTrainingAndEachIsValidated) {
   const RunOptions o = run_options(corpus_, "max_epochs: 3, accumulate: 3");
   const TrainResult r = train(o, path("run"));
   Corpus corpus = Corpus::open(corpus_);
-  const int64_t batches = BatchPlan::for_training(*corpus.split("train"), o.data.batches, 3).batches();
+  const int64_t batches = BatchPlan::for_training(corpus.split("train"), o.data.batches, 3).batches();
   EXPECT_EQ(r.updates, 3 * ((batches + 2) / 3));
   EXPECT_EQ(r.epochs, 3);
   EXPECT_EQ(validations(path("run")).size(), 3u);

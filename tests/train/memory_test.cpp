@@ -11,7 +11,7 @@ TEST_F(RunTest, PoolStopsGrowingAfterWarmUp) {
   RunOptions o = run_options(corpus_, "", {"data.batches.max_frames=240", "data.batches.max_utterances=5"});
   Corpus corpus = Corpus::open(corpus_);
   const auto split = corpus.split("train");
-  const BatchPlan plan = BatchPlan::for_training(*split, o.data.batches, 1);
+  const BatchPlan plan = BatchPlan::for_training(split, o.data.batches, 1);
   const Vocabularies v = vocabularies_of(o, corpus);
   SpeechTask task(make_context("cpu", 1), o, v.target, v.ctc, true);
   task.store().initialise(1);
@@ -28,7 +28,7 @@ TEST_F(RunTest, PoolStopsGrowingAfterWarmUp) {
     {
       Tape tape(task.ctx());
       const SpeechLoss loss =
-          task.loss(tape, task.to_device(make_batch(split, plan, contents, i, number)), true, static_cast<uint64_t>(i));
+          task.loss(tape, task.to_device(make_batch(plan, contents, i, number)), true, static_cast<uint64_t>(i));
       tape.backward(loss.total);
       ASSERT_TRUE(optimiser.step(i + 1, static_cast<double>(loss.tokens)).finite);
     }

@@ -35,6 +35,8 @@ int run_command_line(int argc, char** argv) {
   add_table_command(app);
   add_prepare_command(app);
   add_generate_command(app);
+  add_bench_command(app);
+  add_statistics_command(app);
   add_info_command(app);
   add_explain_command(app);
   try {

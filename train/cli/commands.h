@@ -14,6 +14,8 @@ void add_average_command(CLI::App& app);
 void add_table_command(CLI::App& app);
 void add_prepare_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+void add_statistics_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
 

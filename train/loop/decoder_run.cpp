@@ -2,37 +2,40 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "core/files.h"
 #include "core/log.h"
 #include "core/signals.h"
 #include "train/loop/checkpoint.h"
+#include "train/loop/train_data.h"
 
 namespace tactus {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Features of the utterances that the encoder leaves at least one row of; others have no translation but an empty one.
-/// Targets, which decoding does not need, are left as they were.
-Batch without_empty(const SpeechModel& model, const Batch& batch, std::vector<size_t>& kept) {
-  Batch out = batch;
-  out.frame_lengths.clear();
-  out.features.clear();
-  out.utterances.clear();
-  int64_t row = 0;
+/// Leaves the features of those utterances of which the encoder leaves at least one row; others have no translation but
+/// an empty one. Targets, which decoding does not need, stay as they were. Returns which utterances were kept.
+std::vector<size_t> leave_out_empty(const SpeechModel& model, Batch& batch) {
+  std::vector<size_t> kept;
+  char *from = batch.features.as<char>(), *to = from;
+  std::vector<int64_t> lengths;
+  std::vector<int32_t> utterances;
   for (size_t i = 0; i < batch.frame_lengths.size(); ++i) {
-    const int64_t length = batch.frame_lengths[i];
+    const int64_t length = batch.frame_lengths[i], bytes = length * batch.bins * size_of(batch.dtype);
     if (model.encoder().out_length(length) > 0) {
       kept.push_back(i);
-      out.frame_lengths.push_back(length);
-      out.utterances.push_back(batch.utterances[i]);
-      const auto begin = batch.features.begin() + row * batch.bins;
-      out.features.insert(out.features.end(), begin, begin + length * batch.bins);
+      lengths.push_back(length);
+      utterances.push_back(batch.utterances[i]);
+      if (to != from) std::memmove(to, from, static_cast<size_t>(bytes));
+      to += bytes;
     }
-    row += length;
+    from += bytes;
   }
-  return out;
+  batch.frame_lengths = std::move(lengths);
+  batch.utterances = std::move(utterances);
+  return kept;
 }
 
 void check_fit(const LoadedModel& model, const Corpus& corpus) {
@@ -81,16 +84,21 @@ DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string&
   check_fit(model, corpus);
   const SignalGuard guard;
   const auto split = corpus.split(split_name);
-  const BatchPlan plan = BatchPlan::for_evaluation(*split, model.options.data.batches);
+  const DataOptions& data = model.options.data;
+  const BatchPlan plan = BatchPlan::for_evaluation(split, data.batches);
   SpeechTask& task = *model.task;
   const Context& ctx = task.ctx();
+  const Normaliser normaliser = make_normaliser(data.cmvn, model.info.statistics, model.path);
+  BatchContents contents = evaluation_contents(corpus, normaliser, task.compute_type());
+  contents.pool = HostPool::make(ctx, feature_bytes(plan, data.batches, contents.dtype));
+  BatchLoader loader(plan, contents, {}, {data.loader_threads, data.prefetch});
   DecodeReport report;
   for (int64_t i = 0; i < split->size(); ++i) report.lines.push_back({std::string(split->id(i)), "", 0});
   for (int64_t number = 0; number < plan.batches(); ++number) {
-    const Batch whole = make_batch(split, plan, {}, 0, number);
-    std::vector<size_t> kept;
-    const Batch batch = without_empty(task.model(), whole, kept);
-    report.empty += whole.size() - static_cast<int64_t>(kept.size());
+    Batch batch = *loader.next();
+    const std::vector<int32_t> rows = batch.utterances;
+    const std::vector<size_t> kept = leave_out_empty(task.model(), batch);
+    report.empty += static_cast<int64_t>(rows.size() - kept.size());
     if (kept.empty()) continue;
     ctx.allocator().set_hint("decoding " + std::to_string(kept.size()) + " utterances with beam " +
                              std::to_string(model.options.decode.beam) +
@@ -111,9 +119,9 @@ DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string&
     report.frames += batch.frames();
     for (size_t i = 0; i < kept.size(); ++i) {
       if (hypotheses[i].empty())
-        throw Error("decoding of '" + std::string(whole.ids[kept[i]]) +
+        throw Error("decoding of '" + std::string(batch.ids[kept[i]]) +
                     "' gave no hypothesis: the model's scores are not numbers");
-      DecodedLine& line = report.lines[static_cast<size_t>(whole.utterances[kept[i]])];
+      DecodedLine& line = report.lines[static_cast<size_t>(rows[kept[i]])];
       line.hypothesis = without_eos(model.target, hypotheses[i].front());
       line.score = hypotheses[i].front().score;
       report.tokens += static_cast<int64_t>(hypotheses[i].front().tokens.size());

@@ -2,10 +2,31 @@
 
 namespace tactus {
 
+void MixOptions::visit(ConfigVisitor& v) {
+  v.field("corpus", corpus,
+          {.doc = "Corpus file; features and tokenizers must be those of data.corpus", .required = true});
+  v.field("split", split, {.doc = "Split to train on"});
+  v.field("weight", weight, {.doc = "Times its size: how often its batches come", .min = 1e-6, .max = 1e6});
+}
+
 void DataOptions::visit(ConfigVisitor& v) {
-  v.field("corpus", corpus, {.doc = "Corpus file made by `tactus prepare`", .required = true});
-  v.field("train", train, {.doc = "Split to train on"});
+  v.field("corpus", corpus,
+          {.doc = "Corpus file made by `tactus prepare`; gives tokenizers and validation", .required = true});
+  v.field("train", train, {.doc = "Split to train on, where there is no mix"});
   v.field("valid", valid, {.doc = "Split for validation"});
+  v.sections("mix", mix, "Corpora to train on together, by free names; none: split `train` of `corpus`");
+  v.field("temperature", temperature,
+          {.doc = "Evens out a mix: a corpus gives a share of batches ~ (weight x size)^(1/temperature)",
+           .min = 0.01,
+           .max = 1e6});
+  v.field("cmvn", cmvn,
+          {.doc = "Normalisation of frames: mean and variance of each utterance, its mean alone, those of a corpus, or "
+                  "none",
+           .choices = {"utterance", "utterance_mean", "global", "none"}});
+  v.field("cmvn_stats", cmvn_stats, {.doc = "cmvn: global: file of statistics; none: those of the training splits"});
+  v.field("loader_threads", loader_threads,
+          {.doc = "Threads that build batches ahead; does not change the result", .min = 1, .max = 256});
+  v.field("prefetch", prefetch, {.doc = "Batches ready or about to be", .unit = "batches", .min = 1, .max = 1024});
   v.section("batches", batches, "How utterances are packed into batches");
   v.section("specaugment", specaugment, "Masking of training features");
 }

@@ -1,15 +1,29 @@
 // The configuration of a training run: everything that a YAML file may say.
 #pragma once
 
-#include "data/batches.h"
+#include "data/batch_options.h"
+#include "data/specaugment.h"
 #include "layers/models/speech_model.h"
 #include "train/search/beam_search.h"
 
 namespace tactus {
 
+/// A corpus of a mixture.
+struct MixOptions {
+  std::string corpus;
+  std::string split = "train";
+  double weight = 1;
+  void visit(ConfigVisitor& v);
+};
+
 struct DataOptions {
   std::string corpus;
   std::string train = "train", valid = "dev";
+  std::vector<std::pair<std::string, MixOptions>> mix;  // empty: split `train` of `corpus`
+  double temperature = 1;
+  std::string cmvn = "utterance";
+  std::string cmvn_stats;
+  int64_t loader_threads = 2, prefetch = 4;
   BatchOptions batches;
   SpecAugmentOptions specaugment;
   void visit(ConfigVisitor& v);

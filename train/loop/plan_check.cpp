@@ -3,34 +3,23 @@
 #include <chrono>
 #include <sstream>
 
+#include "train/loop/batch_fit.h"
 #include "train/loop/optimiser.h"
 #include "train/loop/speech_task.h"
+#include "train/loop/train_data.h"
 
 namespace tactus {
-namespace {
 
-int64_t largest_batch(const BatchPlan& plan, const CorpusSplit& split) {
-  int64_t best = 0, most = -1;
-  for (int64_t b = 0; b < plan.batches(); ++b) {
-    int64_t frames = 0;
-    for (int32_t u : plan.batch(b)) frames += split.frames(u);
-    if (frames > most) most = frames, best = b;
-  }
-  return best;
-}
-
-}  // namespace
-
-std::string check_plan(const RunOptions& options) {
-  Corpus corpus = Corpus::open(options.data.corpus);
-  const Vocabularies vocabularies = vocabularies_of(options, corpus);
-  const auto train = corpus.split(options.data.train), valid = corpus.split(options.data.valid);
-  const BatchPlan plan = BatchPlan::for_training(*train, options.data.batches, static_cast<uint64_t>(options.seed));
+std::string check_plan(const RunOptions& wanted) {
+  const RunOptions options = fit_batches(wanted);
+  const TrainData data = TrainData::open(options.data, static_cast<uint64_t>(options.seed));
+  const Vocabularies vocabularies = vocabularies_of(options, data.corpus);
+  const BatchPlan& plan = data.plan;
   const Context ctx = make_context(options.device, options.threads);
-  BatchContents contents;
-  if (options.ctc_weight > 0) contents.ctc = ctc_target_from_string(options.ctc_target);
-  const Batch batch = make_batch(train, plan, contents, 0, largest_batch(plan, *train));
   SpeechTask task(ctx, options, vocabularies.target, vocabularies.ctc, true);
+  BatchContents contents = evaluation_contents(data.corpus, data.normaliser, task.compute_type());
+  if (options.ctc_weight > 0) contents.ctc = ctc_target_from_string(options.ctc_target);
+  const Batch batch = make_batch(plan, contents, 0, plan.largest());
   task.store().initialise(static_cast<uint64_t>(options.seed));
   const Optimiser optimiser(options.optimiser, task.store(), options.train.max_updates);
   ctx.allocator().set_hint("lower data.batches.max_frames");
@@ -47,8 +36,12 @@ std::string check_plan(const RunOptions& options) {
   const int64_t updates_per_epoch = (plan.batches() + options.train.accumulate - 1) / options.train.accumulate;
   std::ostringstream out;
   out << "device: " << ctx.device_name() << ", computing in " << to_string(task.compute_type()) << "\n";
-  out << "corpus: " << corpus.path() << ", " << options.data.train << " " << train->size() << " utterances ("
-      << train->total_frames() << " frames), " << options.data.valid << " " << valid->size() << "\n";
+  for (const TrainingPart& part : data.parts) {
+    out << "corpus: " << part.split->path() << ", " << part.name << " " << part.split->size() << " utterances ("
+        << part.split->total_frames() << " frames)\n";
+  }
+  out << "validation: " << data.corpus.path() << ", " << options.data.valid << " " << data.valid->size()
+      << " utterances\n";
   out << "plan: " << plan.batches() << " batches and " << updates_per_epoch << " updates an epoch; "
       << plan.drops().to_string() << "\n";
   out << "model: " << task.store().count() << " parameters, vocabulary " << vocabularies.target << "\n";

@@ -2,10 +2,10 @@
 
 namespace tactus {
 
-Context make_context(const std::string& device, int64_t threads) {
-  if (device == "cuda" || (device == "auto" && Context::cuda_available())) return Context::cuda();
+Context make_context(const std::string& device, int64_t threads, int64_t memory_limit) {
+  if (device == "cuda" || (device == "auto" && Context::cuda_available())) return Context::cuda(0, memory_limit);
   if (device != "auto" && device != "cpu") throw ConfigError("device: '" + device + "' is not auto, cpu or cuda");
-  return Context::cpu(static_cast<int>(threads));
+  return Context::cpu(static_cast<int>(threads), memory_limit);
 }
 
 Vocabularies vocabularies_of(const RunOptions& options, const Corpus& corpus) {
@@ -36,8 +36,13 @@ SpeechTask::SpeechTask(const Context& ctx, const RunOptions& options, int64_t vo
 
 Tensor SpeechTask::features_to_device(const Batch& batch) const {
   const Shape shape = {batch.frames(), batch.bins};
-  if (compute_type() == DType::f32) return ctx_.upload(batch.features.data(), shape);
-  return ctx_.upload_real({batch.features.begin(), batch.features.end()}, shape, compute_type());
+  if (batch.dtype != compute_type()) {
+    throw ShapeError("features are " + to_string(batch.dtype) + ", the model computes in " + to_string(compute_type()) +
+                     ": set BatchContents::dtype");
+  }
+  if (batch.dtype == DType::bf16) return ctx_.upload(batch.features.as<bf16>(), shape);
+  if (batch.dtype == DType::f64) return ctx_.upload(batch.features.as<double>(), shape);
+  return ctx_.upload(batch.features.as<float>(), shape);
 }
 
 SpeechBatch SpeechTask::to_device(const Batch& batch) const {

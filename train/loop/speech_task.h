@@ -10,8 +10,8 @@
 
 namespace tactus {
 
-/// Device and type that options ask for; `device` "auto" takes a GPU where there is one.
-Context make_context(const std::string& device, int64_t threads);
+/// The device that options ask for; "auto" takes a GPU where there is one. `memory_limit` in bytes, 0: none.
+Context make_context(const std::string& device, int64_t threads, int64_t memory_limit = 0);
 
 struct Vocabularies {
   int64_t target = 0, ctc = 0;  ///< ctc 0: no CTC loss
@@ -33,7 +33,7 @@ class SpeechTask {
   Tables& tables() { return tables_; }
   DType compute_type() const { return store_.compute_type(); }
 
-  /// Features alone, for decoding: [frames, bins] in the compute type.
+  /// Features alone, for decoding: [frames, bins] in the compute type, which must be that of the batch.
   Tensor features_to_device(const Batch& batch) const;
   SpeechBatch to_device(const Batch& batch) const;
   /// Loss of one batch on a tape; `key` fixes all random masks.

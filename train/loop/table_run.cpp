@@ -96,8 +96,8 @@ bool stored_result(const RowRun& r, const std::string& key, TableRow& row) {
 TableRow run_row(const TableOptions& table, const RowRun& r, Corpus& corpus, const CorpusSplit& test) {
   TableRow row{r.name, {}};
   const std::string key = text_hash(dump_yaml(r.run) + corpus.feature_hash() + corpus.target_tokenizer().hash() +
-                                    corpus.split(r.run.data.train)->fingerprint() + test.fingerprint() + table.average +
-                                    std::to_string(table.average_count));
+                                    TrainData::open(r.run.data, static_cast<uint64_t>(r.run.seed)).plan.fingerprint() +
+                                    test.fingerprint() + table.average + std::to_string(table.average_count));
   if (stored_result(r, key, row)) {
     note(r.name + ": done before, in " + r.folder);
     return row;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 
@@ -10,6 +11,7 @@
 #include "core/log.h"
 #include "core/signals.h"
 #include "kernels/reduce.h"
+#include "train/loop/batch_fit.h"
 
 namespace tactus {
 namespace {
@@ -36,7 +38,11 @@ std::string changed_line(const std::string& stored, const std::string& now) {
     std::vector<std::string> out;
     std::istringstream in(text);
     for (std::string line; std::getline(in, line);) {
-      if (line.rfind("device:", 0) != 0 && line.rfind("threads:", 0) != 0) out.push_back(line);
+      const size_t key = line.find_first_not_of(' ');
+      const auto is = [&](const char* name) {
+        return key != std::string::npos && line.compare(key, std::strlen(name), name) == 0;
+      };
+      if (!is("device:") && !is("threads:") && !is("loader_threads:") && !is("prefetch:")) out.push_back(line);
     }
     return out;
   };
@@ -48,45 +54,66 @@ std::string changed_line(const std::string& stored, const std::string& now) {
   return "";
 }
 
+LoaderOptions loader_options(const DataOptions& data) { return {data.loader_threads, data.prefetch}; }
+
+/// Options with a number where the configuration says `batch: auto`: that of the run which goes on, else a measured
+/// one.
+RunOptions with_fitted_batches(const RunOptions& options, const std::string& run, const ResumeOptions& resume) {
+  if (options.data.batches.batch != "auto") return options;
+  std::string stored;
+  if (resume.kind == ResumeOptions::Kind::folder) stored = read_model_info(resume.folder + "/model.h5").config_yaml;
+  const std::string config = run + "/config.yaml";
+  if (resume.kind == ResumeOptions::Kind::automatic && std::filesystem::exists(config)) stored = read_text_file(config);
+  if (stored.empty()) return fit_batches(options);
+  RunOptions before, now = options;
+  Config::from_text(stored, config).read(before);
+  now.data.batches.batch = "fixed";
+  now.data.batches.max_frames = before.data.batches.max_frames;
+  now.data.batches.max_tokens = before.data.batches.max_tokens;
+  return now;
+}
+
 std::vector<std::string> ids_of(const Batch& b) { return {b.ids.begin(), b.ids.end()}; }
 
 }  // namespace
 
 Trainer::Trainer(const RunOptions& options, const std::string& run, const ResumeOptions& resume_options)
-    : options_(options),
+    : options_(with_fitted_batches(options, run, resume_options)),
       run_(run),
       ctx_(make_context(options.device, options.threads)),
       comm_(Comm::single()),
-      corpus_(Corpus::open(options.data.corpus)),
-      train_split_(corpus_.split(options.data.train)),
-      valid_split_(corpus_.split(options.data.valid)),
-      plan_(BatchPlan::for_training(*train_split_, options.data.batches, static_cast<uint64_t>(options.seed))),
-      valid_plan_(BatchPlan::for_evaluation(*valid_split_, options.data.batches)),
+      data_(TrainData::open(options_.data, static_cast<uint64_t>(options.seed))),
       checkpoints_(run) {
-  if (plan_.drops().dropped() > 0) note(plan_.drops().to_string());
-  contents_.augment = options.data.specaugment;
-  if (options.ctc_weight > 0) contents_.ctc = ctc_target_from_string(options.ctc_target);
-  const bool source_ctc = contents_.ctc == CtcTarget::source;
-  const Vocabularies vocabularies = vocabularies_of(options, corpus_);
+  const DropReport& drops = data_.plan.drops();
+  if (drops.dropped() > 0 || !drops.truncated.empty()) note(drops.to_string());
+  const CtcTarget ctc = options.ctc_weight > 0 ? ctc_target_from_string(options.ctc_target) : CtcTarget::none;
+  const Vocabularies vocabularies = vocabularies_of(options, data_.corpus);
   options_.threads =
       ctx_.threads();  // bitwise repeatability on the CPU holds for one thread count: keep it with the run
   options_.device = to_string(ctx_.device());
   task_ = std::make_unique<SpeechTask>(ctx_, options_, vocabularies.target, vocabularies.ctc, true);
   optimiser_ = std::make_unique<Optimiser>(options_.optimiser, task_->store(), total_updates());
   info_.config_yaml = dump_yaml(options_);
-  info_.feature_hash = corpus_.feature_hash();
-  info_.target_tokenizer = corpus_.target_tokenizer().blob();
-  if (source_ctc) info_.source_tokenizer = corpus_.source_tokenizer()->blob();
+  info_.feature_hash = data_.corpus.feature_hash();
+  info_.statistics = data_.statistics;
+  info_.target_tokenizer = data_.corpus.target_tokenizer().blob();
+  if (ctc == CtcTarget::source) info_.source_tokenizer = data_.corpus.source_tokenizer()->blob();
   info_.task = options_.task;
   info_.dtype = to_string(task_->compute_type());
-  state_.corpus_fingerprint = train_split_->fingerprint();
+  state_.corpus_fingerprint = data_.plan.fingerprint();
   state_.threads = ctx_.threads();
   resume(resume_options);
   std::filesystem::create_directories(run_);
   write_text_atomic(run_ + "/config.yaml", info_.config_yaml);
   log_ = std::make_unique<RunLog>(run_ + "/log.jsonl", state_);
-  loader_ =
-      std::make_unique<BatchLoader>(train_split_, plan_, contents_, LoaderPosition{state_.epoch, state_.next_batch});
+  pool_ = HostPool::make(ctx_, std::max(feature_bytes(data_.plan, options_.data.batches, task_->compute_type()),
+                                        feature_bytes(data_.valid_plan, options_.data.batches, task_->compute_type())));
+  BatchContents contents = evaluation_contents(data_.corpus, data_.normaliser, task_->compute_type());
+  contents.augment = options_.data.specaugment;
+  contents.ctc = ctc;
+  contents.pool = pool_;
+  loader_ = std::make_unique<BatchLoader>(data_.plan, contents, LoaderPosition{state_.epoch, state_.next_batch},
+                                          loader_options(options_.data));
 }
 
 Trainer::~Trainer() = default;
@@ -172,7 +199,7 @@ bool Trainer::update() {
     const std::vector<std::string> names = ids_of(batch);
     ids.insert(ids.end(), names.begin(), names.end());
     add_batch(batch, batch_key(options_.seed, batch), sums);
-    epoch_ended = batch.index + 1 == plan_.batches();
+    epoch_ended = batch.index + 1 == data_.plan.batches();
   }
   const LoaderPosition position = loader_->position();
   state_.epoch = position.epoch;
@@ -226,7 +253,7 @@ void Trainer::fail_diverged(const std::string& what) const {
 int64_t Trainer::total_updates() const {
   const LoopOptions& t = options_.train;
   if (t.max_epochs == 0) return t.max_updates;
-  return std::min(t.max_updates, t.max_epochs * ((plan_.batches() + t.accumulate - 1) / t.accumulate));
+  return std::min(t.max_updates, t.max_epochs * ((data_.plan.batches() + t.accumulate - 1) / t.accumulate));
 }
 
 bool Trainer::finished() const {
@@ -280,12 +307,14 @@ void Trainer::after_update() {
 
 std::optional<Trainer::Validation> Trainer::validate() {
   double nll = 0, correct = 0, tokens = 0;
-  for (int64_t i = 0; i < valid_plan_.batches(); ++i) {
+  // No augmentation, and CTC is not part of the validation loss.
+  BatchContents contents = evaluation_contents(data_.corpus, data_.normaliser, task_->compute_type());
+  contents.pool = pool_;
+  BatchLoader loader(data_.valid_plan, contents, {}, loader_options(options_.data));
+  while (const std::optional<Batch> batch = loader.next()) {
     if (stop_requested()) return std::nullopt;
-    BatchContents contents;  // no augmentation, and CTC is not part of the validation loss
-    const Batch batch = make_batch(valid_split_, valid_plan_, contents, 0, i);
     Tape tape(ctx_, false);
-    const SpeechLoss loss = task_->loss(tape, task_->to_device(batch), false, 0);
+    const SpeechLoss loss = task_->loss(tape, task_->to_device(*batch), false, 0);
     nll += scalar(ctx_, loss.nll);
     correct += count_correct(ctx_, loss.correct);
     tokens += static_cast<double>(loss.tokens);

@@ -8,6 +8,7 @@
 #include "train/loop/checkpoint.h"
 #include "train/loop/run_log.h"
 #include "train/loop/speech_task.h"
+#include "train/loop/train_data.h"
 
 namespace tactus {
 
@@ -67,10 +68,8 @@ class Trainer {
   std::string run_;
   Context ctx_;
   std::unique_ptr<Comm> comm_;
-  Corpus corpus_;
-  std::shared_ptr<const CorpusSplit> train_split_, valid_split_;
-  BatchPlan plan_, valid_plan_;
-  BatchContents contents_;
+  TrainData data_;
+  std::shared_ptr<HostPool> pool_;
   std::unique_ptr<SpeechTask> task_;
   std::unique_ptr<Optimiser> optimiser_;
   CheckpointFolder checkpoints_;

@@ -1,49 +1,15 @@
-#include "data/features.h"
+#include "data/specaugment.h"
 
 #include <cmath>
 #include <set>
 
 #include "core/h5.h"
-#include "core/half.h"
 #include "tests/data/data_test_util.h"
 
 namespace tactus {
 namespace {
 
 h5::File fixture() { return h5::File::open(std::string(TACTUS_SOURCE_DIR) + "/tests/data/fixtures/features.h5"); }
-
-TEST(Cmvn, MatchesTheReference) {
-  std::vector<float> x = fixture().read<float>("povey");
-  std::vector<float> expected = fixture().read<float>("cmvn");
-  apply_cmvn(x.data(), 33, 80);
-  for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], expected[i], 1e-3 * std::max(1.0f, std::abs(expected[i])));
-}
-
-TEST(Cmvn, MeanZeroVarianceOneAndConstantsSafe) {
-  std::vector<float> x = toy_frames(1, 50, 4);
-  for (int r = 0; r < 50; ++r) x[r * 4 + 2] = 7.25f;
-  apply_cmvn(x.data(), 50, 4);
-  for (int b = 0; b < 4; ++b) {
-    double sum = 0, squares = 0;
-    for (int r = 0; r < 50; ++r) sum += x[r * 4 + b], squares += x[r * 4 + b] * x[r * 4 + b];
-    EXPECT_NEAR(sum / 50, 0, 1e-6);
-    EXPECT_NEAR(squares / 50, b == 2 ? 0 : 1, 1e-5);
-  }
-  std::vector<float> one = {3, -4};
-  apply_cmvn(one.data(), 1, 2);
-  EXPECT_EQ(one, (std::vector<float>{0, 0}));
-  apply_cmvn(nullptr, 0, 80);
-}
-
-TEST(Cmvn, SumsOfHalvesDoNotDependOnTheOrderOfFrames) {
-  std::vector<float> x = toy_frames(2, 400, 3), reversed(x.size());
-  for (float& v : x) v = float_from_half(half_from_float(v));
-  for (int r = 0; r < 400; ++r) std::copy_n(&x[r * 3], 3, &reversed[(399 - r) * 3]);
-  apply_cmvn(x.data(), 400, 3);
-  apply_cmvn(reversed.data(), 400, 3);
-  for (int r = 0; r < 400; ++r)
-    for (int b = 0; b < 3; ++b) ASSERT_EQ(x[r * 3 + b], reversed[(399 - r) * 3 + b]);
-}
 
 TEST(SpecAugment, MasksMatchTheReference) {
   h5::File f = fixture();
@@ -103,8 +69,8 @@ TEST(SpecAugment, PolicyOptions) {
 
 TEST(SpecAugment, DependsOnSeedEpochAndUtteranceOnly) {
   auto augmented = [](uint64_t seed, int64_t epoch, int64_t utterance) {
-    std::vector<float> x = toy_frames(3, 60, 80);
-    augment({}, x.data(), 60, 80, seed, epoch, utterance);
+    std::vector<float> x = toy_frames(3, 60, 80), scratch;
+    augment({.time_warp = 5}, x.data(), 60, 80, 1, {seed, epoch, utterance}, scratch);
     return x;
   };
   EXPECT_EQ(augmented(1, 2, 3), augmented(1, 2, 3));
@@ -112,6 +78,69 @@ TEST(SpecAugment, DependsOnSeedEpochAndUtteranceOnly) {
   EXPECT_NE(augmented(1, 2, 3), augmented(1, 3, 3));
   EXPECT_NE(augmented(1, 2, 3), augmented(1, 2, 4));
   EXPECT_NE(augmented(1, 2, 3), toy_frames(3, 60, 80));
+}
+
+TEST(SpecAugment, PresetsSetNumbersThatMayBeGivenAsWell) {
+  SpecAugmentOptions lb, ld, mixed;
+  Config::from_text("{}").read(lb);
+  Config::from_text("policy: ld").read(ld);
+  Config::from_text("policy: ld\ntime_masks: 5\ntime_width: 70").read(mixed);
+  EXPECT_EQ(lb.frequency_masks + lb.time_masks, 2);
+  EXPECT_EQ(ld.frequency_masks, 2);
+  EXPECT_EQ(ld.time_masks, 2);
+  EXPECT_EQ(ld.frequency_width, 27);
+  EXPECT_EQ(mixed.frequency_masks, 2);
+  EXPECT_EQ(mixed.time_masks, 5);
+  // The resolved configuration says the same.
+  SpecAugmentOptions again;
+  Config::from_text(dump_yaml(mixed)).read(again);
+  EXPECT_EQ(dump_yaml(again), dump_yaml(mixed));
+  EXPECT_EQ(again.time_masks, 5);
+}
+
+TEST(SpecAugment, FrequencyMasksCoverTheSameBinsOfEveryLayer) {
+  std::vector<float> x(4 * 12);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  SpecAugmentMasks masks;
+  masks.frequency.emplace_back(1, 2);
+  apply_masks(masks, x.data(), 4, 4, 3);
+  for (int64_t i = 0; i < 48; ++i) {
+    const bool masked = i % 4 == 1 || i % 4 == 2;
+    EXPECT_EQ(x[i], masked ? 23.5f : static_cast<float>(i));
+  }
+}
+
+TEST(TimeWarping, CentersAndShiftsCoverTheirRanges) {
+  const SpecAugmentOptions options{.time_warp = 5};
+  std::set<int64_t> centers, shifts;
+  for (uint64_t key = 0; key < 2000; ++key) {
+    Rng rng(key);
+    const TimeWarp warp = draw_warp(options, 30, rng);
+    centers.insert(warp.center), shifts.insert(warp.warped - warp.center);
+  }
+  EXPECT_EQ(*centers.begin(), 5);
+  EXPECT_EQ(*centers.rbegin(), 24);
+  EXPECT_EQ(centers.size(), 20u);
+  EXPECT_EQ(*shifts.begin(), -4);
+  EXPECT_EQ(*shifts.rbegin(), 5);
+  Rng rng(1);
+  EXPECT_EQ(draw_warp(options, 10, rng).center, 0) << "too short to warp";
+  EXPECT_EQ(draw_warp({}, 30, rng).center, 0) << "off by default";
+}
+
+TEST(TimeWarping, ResamplesLikeImageLibraries) {
+  std::vector<float> x(14), scratch;
+  for (size_t i = 0; i < 7; ++i) x[2 * i] = static_cast<float>(i * i), x[2 * i + 1] = 3;
+  const std::vector<float> before = x;
+  apply_warp({3, 3}, x.data(), 7, 2, scratch);
+  EXPECT_EQ(x, before);
+  apply_warp({3, 4}, x.data(), 7, 2, scratch);
+  // Computed with NumPy from the definition of cubic convolution with a = -0.75, half-pixel centres, clamped ends.
+  const std::vector<float> expected = {-0.07177734f, 0.3100586f, 2.190918f, 4.215332f, 9.84838f, 20.125f, 34.57755f};
+  for (size_t i = 0; i < 7; ++i) {
+    EXPECT_NEAR(x[2 * i], expected[i], 1e-5) << i;
+    EXPECT_NEAR(x[2 * i + 1], 3, 1e-6) << "weights sum to 1";
+  }
 }
 
 }  // namespace
