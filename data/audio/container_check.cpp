@@ -1,46 +1,155 @@
 #include "data/audio/container_check.h"
 
-#include <sys/stat.h>
-
-#include <cstdint>
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "core/error.h"
-#include "core/files.h"
 
 namespace tactus {
 namespace {
 
-uint32_t little_endian(const unsigned char* b) {
-  return static_cast<uint32_t>(b[0]) | static_cast<uint32_t>(b[1]) << 8 | static_cast<uint32_t>(b[2]) << 16 |
-         static_cast<uint32_t>(b[3]) << 24;
+using Head = std::array<uint8_t, 16>;
+
+/// The beginnings of well-known formats that are not read, to name them.
+struct Magic {
+  int at;
+  std::string_view bytes, name;
+};
+constexpr Magic kForeign[] = {{0, "ID3", "MP3"},
+                              {0, "RF64", "RF64 (WAV beyond 4 GiB)"},
+                              {0, "riff", "Wave64"},
+                              {0, "FORM", "AIFF"},
+                              {0, ".snd", "AU"},
+                              {0, "NIST_1A", "NIST SPHERE"},
+                              {0, "caff", "Core Audio"},
+                              {0, "#!AMR", "AMR"},
+                              {0, "wvpk", "WavPack"},
+                              {0, "MAC ", "Monkey's Audio"},
+                              {4, "ftyp", "MP4 (AAC or ALAC)"},
+                              {0, "\x1a\x45\xdf\xa3", "Matroska or WebM"},
+                              {0, "\x30\x26\xb2\x75", "Windows Media"}};
+
+bool begins(const Head& head, std::string_view magic, size_t at = 0) {
+  return std::memcmp(head.data() + at, magic.data(), magic.size()) == 0;
+}
+
+[[noreturn]] void refuse_unknown(const ByteRange& bytes, const Head& head) {
+  for (const Magic& m : kForeign) {
+    if (begins(head, m.bytes, static_cast<size_t>(m.at))) refuse_format(bytes, std::string(m.name));
+  }
+  const bool frame_sync = head[0] == 0xff && (head[1] & 0xe0) == 0xe0;
+  if (frame_sync) refuse_format(bytes, (head[1] & 0x06) == 0 ? "AAC" : "MP3");
+  char text[32];
+  std::snprintf(text, sizeof text, "%02x %02x %02x %02x", head[0], head[1], head[2], head[3]);
+  throw DataError(bytes.name() + ": cannot read as audio: neither WAV, FLAC nor Ogg (it begins with the bytes " + text +
+                  ")");
+}
+
+void check_wave_codec(const ByteRange& bytes, const uint8_t* format, uint32_t size) {
+  uint32_t tag = little_endian(format, 2);
+  if (tag == 0xfffe && size >= 26) tag = little_endian(format + 24, 2);  // WAVE_EXTENSIBLE: the sub-format's beginning
+  switch (tag) {
+    case 1:
+    case 3:
+    case 6:
+    case 7:
+      return;
+    case 2:
+      refuse_format(bytes, "WAV with Microsoft ADPCM");
+    case 0x11:
+      refuse_format(bytes, "WAV with IMA ADPCM");
+    case 0x31:
+      refuse_format(bytes, "WAV with GSM 6.10");
+    case 0x50:
+    case 0x55:
+      refuse_format(bytes, "WAV with MP3");
+    default:
+      refuse_format(bytes, "WAV with codec number " + std::to_string(tag));
+  }
+}
+
+/// Whether the bytes from `at` to the end are chunks, or none.
+bool only_chunks(const ByteRange& bytes, int64_t at) {
+  uint8_t chunk[8];
+  while (bytes.read(chunk, 8, at) == 8) at += 8 + static_cast<int64_t>(little_endian(chunk + 4, 4) + 1) / 2 * 2;
+  return at == bytes.size();
+}
+
+SoundContainer check_data_chunk(const ByteRange& bytes, int64_t at, uint32_t size) {
+  const int64_t rest = bytes.size() - at;
+  if (size == 0) {
+    if (!only_chunks(bytes, at)) {
+      throw DataError(bytes.name() + ": its header promises no samples, but " + std::to_string(rest) +
+                      " bytes follow; the program that wrote it did not finish, write it again");
+    }
+    return {.empty = true, .end = bytes.size()};
+  }
+  const bool unknown = size == 0x7fffffff || size == 0xffffffff || size == 0x7ffff000;
+  if (!unknown && size > rest) {
+    throw DataError(bytes.name() + ": cut short: the header promises " + std::to_string(size) +
+                    " bytes of samples, the file has " + std::to_string(rest) + "; get it again");
+  }
+  return {.empty = rest == 0, .end = bytes.size()};
+}
+
+SoundContainer check_wave(const ByteRange& bytes) {
+  bool has_format = false;
+  for (int64_t at = 12;;) {
+    uint8_t chunk[8];
+    bytes.read_all(chunk, 8, at, "the header of a chunk");
+    const uint32_t size = little_endian(chunk + 4, 4);
+    at += 8;
+    if (std::memcmp(chunk, "fmt ", 4) == 0) {
+      uint8_t format[26] = {};
+      if (size < 16)
+        throw DataError(bytes.name() + ": damaged: its format chunk has " + std::to_string(size) + " bytes");
+      bytes.read_all(format, std::min<int64_t>(size, 26), at, "the format chunk");
+      check_wave_codec(bytes, format, size);
+      has_format = true;
+    } else if (std::memcmp(chunk, "data", 4) == 0) {
+      if (!has_format) throw DataError(bytes.name() + ": damaged: samples come before the format chunk");
+      return check_data_chunk(bytes, at, size);
+    }
+    at += static_cast<int64_t>(size) + (size & 1);  // chunks are padded to even sizes
+  }
+}
+
+/// Metadata blocks, the first with the number of samples (RFC 9639); 0 of them means that the writer did not know.
+SoundContainer check_flac(const ByteRange& bytes) {
+  uint8_t block[4 + 18];
+  int64_t at = 4;
+  bytes.read_all(block, sizeof block, at, "the stream information");
+  bool known = (block[4 + 13] & 0x0f) != 0;
+  for (int i = 14; i < 18; ++i) known = known || block[4 + i] != 0;
+  for (bool last = false; !last;) {
+    bytes.read_all(block, 4, at, "a metadata block");
+    last = (block[0] & 0x80) != 0;
+    at += 4 + (block[1] << 16 | block[2] << 8 | block[3]);
+  }
+  if (at > bytes.size() || (known && at == bytes.size()))
+    throw DataError(bytes.name() + ": cut short: it ends before its samples begin; get it again");
+  return {.empty = at == bytes.size(), .end = bytes.size()};
 }
 
 }  // namespace
 
-void check_riff_complete(const std::string& path) {
-  FileDescriptor file = FileDescriptor::open_for_reading(path);
-  struct stat info {};
-  fstat(file.get(), &info);
-  const int64_t size = info.st_size;
-  if (!S_ISREG(info.st_mode) || size < 12) return;
-  unsigned char head[12];
-  read_exactly(file.get(), head, 12, 0, path);
-  if (std::memcmp(head, "RIFF", 4) != 0 || std::memcmp(head + 8, "WAVE", 4) != 0) return;
-  for (int64_t at = 12; at + 8 <= size;) {
-    unsigned char chunk[8];
-    read_exactly(file.get(), chunk, 8, at, path);
-    uint32_t bytes = little_endian(chunk + 4);
-    if (std::memcmp(chunk, "data", 4) == 0) {
-      bool unknown = bytes == 0 || bytes == 0xffffffffu;
-      if (!unknown && at + 8 + bytes > size) {
-        throw DataError(path + ": cut short: the header promises " + std::to_string(bytes) +
-                        " bytes of samples, the file has " + std::to_string(size - at - 8));
-      }
-      return;
-    }
-    at += 8 + static_cast<int64_t>(bytes) + (bytes & 1);  // chunks are padded to even sizes
-  }
+void refuse_format(const ByteRange& bytes, const std::string& found) {
+  throw DataError(bytes.name() + ": is " + found +
+                  ", which is not read (WAV with PCM, float, A-law or mu-law samples, FLAC, Ogg Vorbis and Ogg Opus "
+                  "are); convert it to FLAC, for example: ffmpeg -i FILE FILE.flac");
+}
+
+SoundContainer check_container(const ByteRange& bytes, TimeSpan part) {
+  if (bytes.size() == 0) throw DataError(bytes.name() + ": has 0 bytes, expected a sound file");
+  Head head{};
+  const int64_t got = bytes.read(head.data(), static_cast<int64_t>(head.size()), 0);
+  if (begins(head, "RIFF") && (got < 12 || begins(head, "WAVE", 8))) return check_wave(bytes);
+  if (begins(head, "fLaC")) return check_flac(bytes);
+  if (begins(head, "OggS")) return check_ogg(bytes, part);
+  refuse_unknown(bytes, head);
 }
 
 }  // namespace tactus
