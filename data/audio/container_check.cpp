@@ -1,12 +1,9 @@
 #include "data/audio/container_check.h"
 
-#include <sys/stat.h>
-
 #include <cstdint>
 #include <cstring>
 
 #include "core/error.h"
-#include "core/files.h"
 
 namespace tactus {
 namespace {
@@ -18,24 +15,19 @@ uint32_t little_endian(const unsigned char* b) {
 
 }  // namespace
 
-void check_riff_complete(const std::string& path) {
-  FileDescriptor file = FileDescriptor::open_for_reading(path);
-  struct stat info {};
-  fstat(file.get(), &info);
-  const int64_t size = info.st_size;
-  if (!S_ISREG(info.st_mode) || size < 12) return;
+void check_riff_complete(const ByteRange& range) {
   unsigned char head[12];
-  read_exactly(file.get(), head, 12, 0, path);
+  if (range.read(head, 12, 0) < 12) return;
   if (std::memcmp(head, "RIFF", 4) != 0 || std::memcmp(head + 8, "WAVE", 4) != 0) return;
-  for (int64_t at = 12; at + 8 <= size;) {
+  for (int64_t at = 12; at + 8 <= range.size();) {
     unsigned char chunk[8];
-    read_exactly(file.get(), chunk, 8, at, path);
-    uint32_t bytes = little_endian(chunk + 4);
+    range.read(chunk, 8, at);
+    const uint32_t bytes = little_endian(chunk + 4);
     if (std::memcmp(chunk, "data", 4) == 0) {
-      bool unknown = bytes == 0 || bytes == 0xffffffffu;
-      if (!unknown && at + 8 + bytes > size) {
-        throw DataError(path + ": cut short: the header promises " + std::to_string(bytes) +
-                        " bytes of samples, the file has " + std::to_string(size - at - 8));
+      const bool unknown = bytes == 0 || bytes == 0xffffffffu;
+      if (!unknown && at + 8 + bytes > range.size()) {
+        throw DataError(range.name() + ": cut short: the header promises " + std::to_string(bytes) +
+                        " bytes of samples, the file has " + std::to_string(range.size() - at - 8));
       }
       return;
     }
