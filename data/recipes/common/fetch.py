@@ -11,6 +11,7 @@ any time; what is finished is not done twice.
 import argparse
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -240,6 +241,40 @@ def read_table(path):
                 raise RecipeError(f"{path}:{number}: expected {len(columns)} fields, found {len(fields)}; "
                                   "remove the file and run its recipe again", 3)
             yield dict(zip(columns, fields))
+
+
+def make_once(folder, facts, make):
+    """Calls make(), which returns the files that it wrote under `folder`, unless they are there already, with the sizes
+    they had, made from the same `facts` (strings or numbers: options, versions, digests of code)."""
+    stamp = Path(folder) / "made.json"
+    try:
+        made = json.loads(stamp.read_text())
+        if made["facts"] == facts and all((stamp.parent / name).stat().st_size == size for name, size in made["files"].items()):
+            return False
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    stamp.unlink(missing_ok=True)
+    files = {os.path.relpath(path, folder): os.stat(path).st_size for path in make()}
+    write_file(stamp, json.dumps({"facts": facts, "files": files}, indent=0))
+    return True
+
+
+def digest_of_files(*paths):
+    """Short digest of the contents, for the facts of make_once()."""
+    return hashlib.sha256(b"".join(Path(path).read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def print_counts(folder, splits=SPLITS):
+    """One line for each table: items, hours where the table has sound, words."""
+    for split in splits:
+        path = Path(folder) / (split + ".tsv")
+        if not path.is_file():
+            continue
+        rows = list(read_table(path))
+        hours = sum(int(row.get("n_frames") or 0) for row in rows) / 360000
+        words = ", ".join(f"{sum(len(row[column].split()) for row in rows)} words {column}"
+                          for column in ("src_text", "tgt_text") if rows and column in rows[0])
+        print(f"{split}: {len(rows)} rows" + (f", {hours:.2f} h" if hours else "") + (", " + words if words else ""))
 
 
 # ------------------------------------------------------------------------------------------------- running a recipe
