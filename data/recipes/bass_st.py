@@ -82,9 +82,11 @@ class CapitalSoftener:
         return WORD.sub(lambda match: self._soften(text, match), text)
 
     def _soften(self, text, match):
-        word = match[0]
-        if len(word) < 2 or not word.isupper() or word in ABBREVIATIONS:
+        word, before = match[0], text[: match.start()]
+        if not word.isupper() or word in ABBREVIATIONS:
             return word
+        if len(word) == 1:  # the S of IT'S
+            return word.lower() if re.search(r"[^\W\d_]{2}'$", before) and before[:-1][-2:].isupper() else word
         form = self.forms.get(word.casefold())
         if form is None:
             form = word.capitalize() if word in NAMES or self.capitalise_unknown else word.lower()
