@@ -1,6 +1,7 @@
 #include "core/files.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,12 @@ FileDescriptor FileDescriptor::open_for_reading(const std::string& path) {
   return file;
 }
 
+FileDescriptor FileDescriptor::open_for_writing(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file.get() < 0) throw Error(path + ": cannot open for writing: " + reason());
+  return file;
+}
+
 FileDescriptor FileDescriptor::anonymous_beside(const std::string& path) {
   std::string name = path + ".spool-XXXXXX";
   FileDescriptor file(mkostemp(name.data(), O_CLOEXEC));
@@ -78,6 +85,30 @@ void write_exactly(int fd, const void* from, size_t count, const std::string& pa
     if (put <= 0) throw Error(path + ": cannot write: " + reason());
     cursor += put, count -= static_cast<size_t>(put);
   }
+}
+
+void write_exactly_at(int fd, const void* from, int64_t count, int64_t offset, const std::string& path) {
+  const char* cursor = static_cast<const char*>(from);
+  while (count > 0) {
+    ssize_t put = pwrite(fd, cursor, static_cast<size_t>(count), offset);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) throw Error(path + ": cannot write: " + reason());
+    cursor += put, offset += put, count -= put;
+  }
+}
+
+MappedFile::MappedFile(const FileDescriptor& file, const std::string& path) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) throw DataError(path + ": cannot read its size: " + reason());
+  size_ = info.st_size;
+  if (size_ == 0) return;
+  void* at = mmap(nullptr, static_cast<size_t>(size_), PROT_READ, MAP_SHARED, file.get(), 0);
+  if (at == MAP_FAILED) throw DataError(path + ": cannot be mapped into memory: " + reason());
+  data_ = static_cast<const uint8_t*>(at);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), static_cast<size_t>(size_));
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(path + ".tmp") {

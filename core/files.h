@@ -40,6 +40,26 @@ void write_text_atomic(const std::string& path, std::string_view text);
 void read_exactly(int fd, void* to, int64_t count, int64_t offset, const std::string& path);
 /// Writes all bytes, or throws Error naming `path`.
 void write_exactly(int fd, const void* from, size_t count, const std::string& path);
+/// The same at a place of the file, from any thread.
+void write_exactly_at(int fd, const void* from, int64_t count, int64_t offset, const std::string& path);
+
+class FileDescriptor;
+
+/// A whole file mapped for reading. Files are replaced by renaming, never rewritten, so that a mapping stays whole.
+class MappedFile {
+ public:
+  /// DataError when it cannot be mapped.
+  MappedFile(const FileDescriptor& file, const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  const uint8_t* data() const { return data_; }
+  int64_t size() const { return size_; }
+
+ private:
+  const uint8_t* data_ = nullptr;
+  int64_t size_ = 0;
+};
 
 /// A file descriptor that closes itself.
 class FileDescriptor {
@@ -52,6 +72,8 @@ class FileDescriptor {
   int get() const { return fd_; }
   /// DataError when the file cannot be opened.
   static FileDescriptor open_for_reading(const std::string& path);
+  /// Error when the file cannot be opened to change bytes inside it.
+  static FileDescriptor open_for_writing(const std::string& path);
   /// A file without a name in the folder of `path`, for spooling; it vanishes with the process, whatever ends it.
   static FileDescriptor anonymous_beside(const std::string& path);
 

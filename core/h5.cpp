@@ -105,6 +105,8 @@ File File::create(const std::string& path, const std::string& shown) {
   // This format keeps checksums of its metadata, so that a damaged file is an error and not a wild pointer in the
   // library.
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+  // Mapped values are read in place.
+  H5Pset_alignment(access.get(), 1, 8);
   // Named, because closing any identifier clears the reason of a failure.
   Handle properties = creation(H5P_FILE_CREATE);
   hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get());
@@ -272,24 +274,6 @@ void File::write_half(const std::string& name, const std::vector<int64_t>& shape
   write_values(name, half_type().get(), H5T_NATIVE_FLOAT, shape, values);
 }
 
-void File::make_half(const std::string& name, int64_t rows, int64_t columns) {
-  Handle properties = creation(H5P_DATASET_CREATE);
-  H5Pset_layout(properties.get(), H5D_CONTIGUOUS);
-  // Filling rows that are written later anyway would double the writing.
-  H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER);
-  make_dataset(name, half_type().get(), make_space({rows, columns}, path_, name).get(), properties.get());
-}
-
-void File::write_half_bits(const std::string& name, int64_t begin, int64_t rows, const uint16_t* bits) {
-  if (rows == 0) return;
-  Handle dataset = open_dataset(name);
-  Handle space = open_space(dataset.get(), path_, name);
-  Handle memory = select_rows(space.get(), extents_of(space.get(), path_, name), begin, rows, path_, name);
-  Handle type = half_type();
-  if (H5Dwrite(dataset.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, bits) < 0)
-    throw Error(path_ + ": " + name + ": cannot write: " + library_reason());
-}
-
 void File::make_growing(const std::string& name, int64_t columns, bool half, int64_t chunk_rows) {
   hsize_t now[2] = {0, static_cast<hsize_t>(columns)}, most[2] = {H5S_UNLIMITED, static_cast<hsize_t>(columns)};
   hsize_t chunk[2] = {static_cast<hsize_t>(chunk_rows), static_cast<hsize_t>(columns)};
@@ -328,14 +312,6 @@ void File::write_strings(const std::string& name, const std::vector<std::string>
   }
   Handle type = text_type(width);
   write_values(name, type.get(), type.get(), {static_cast<int64_t>(values.size())}, bytes.data());
-}
-
-int64_t File::raw_offset(const std::string& name) const {
-  Handle dataset = open_dataset(name);
-  Handle properties = own(H5Dget_create_plist(dataset.get()), H5Pclose, path_, name, "cannot read its layout");
-  if (H5Pget_layout(properties.get()) != H5D_CONTIGUOUS) return -1;
-  haddr_t offset = H5Dget_offset(dataset.get());
-  return offset == HADDR_UNDEF ? -1 : static_cast<int64_t>(offset);
 }
 
 void File::flush() {

@@ -35,6 +35,18 @@ class Handle {
 
 enum class ObjectKind { group, dataset };
 
+/// Number types of datasets that are read and written by file offset, all little endian.
+enum class Stored { u8, u16, i32, i64, f16, f32, f64 };
+int64_t size_of(Stored type);
+
+/// A dataset as it lies in the file.
+struct RawDataset {
+  Stored type;
+  std::vector<int64_t> shape;
+  int64_t offset = -1;  ///< byte of the file; -1 where it is empty
+  int64_t elements() const;
+};
+
 /// A group or a dataset of an open file, or the file's root group. Copies are cheap and share the file.
 class File {
  public:
@@ -68,10 +80,9 @@ class File {
   void write(const std::string& dataset, const std::vector<int64_t>& shape, const T* values);
   /// Stores floats as IEEE 16-bit numbers.
   void write_half(const std::string& dataset, const std::vector<int64_t>& shape, const float* values);
-  /// A contiguous dataset [rows, columns] of 16-bit floats whose rows follow by write_half_bits.
-  void make_half(const std::string& dataset, int64_t rows, int64_t columns);
-  /// Writes rows [begin, begin + rows) of a 16-bit dataset from its bit patterns.
-  void write_half_bits(const std::string& dataset, int64_t begin, int64_t rows, const uint16_t* bits);
+  /// Makes a contiguous dataset with its room set aside, aligned to 8 bytes. The caller writes the values himself at
+  /// the offset that is returned (-1: nothing to write), before or after close().
+  int64_t make_contiguous(const std::string& dataset, Stored type, const std::vector<int64_t>& shape);
   /// A dataset of 16-bit floats (half = true) or 32-bit floats with `columns` columns that grows by append_rows.
   void make_growing(const std::string& dataset, int64_t columns, bool half, int64_t chunk_rows);
   void append_rows(const std::string& dataset, const float* values, int64_t rows);
@@ -88,9 +99,11 @@ class File {
   void set_attribute(const std::string& object, const std::string& name, double value);
   void set_attribute(const std::string& object, const std::string& name, const std::string& value);
 
-  /// Byte offset in the file of a contiguous dataset's first value, or -1 where it is chunked or empty: lets threads
-  /// read rows with pread, around the library's global lock.
-  int64_t raw_offset(const std::string& dataset) const;
+  /// Whether a dataset lies in one piece, as its shape says, and not in compressed or padded chunks.
+  bool is_contiguous(const std::string& dataset) const;
+  /// Where the values of a contiguous dataset lie: lets threads read them with pread or through a mapping, around the
+  /// library's global lock. DataError when it is stored otherwise, or reaches beyond `file_bytes`.
+  RawDataset raw(const std::string& dataset, int64_t file_bytes) const;
   /// Writes all buffers to the file system.
   void flush();
   /// Flushes and closes for all copies of this File; a failure (full disk) is an Error, which the destructor would

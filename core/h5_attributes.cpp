@@ -21,10 +21,11 @@ void initialise() {
     // At exit the library would retry to close files whose disk is full and print lines of its own. All files are
     // closed by their owners, so nothing is left for it to do.
     H5dont_atexit();
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     return true;
   }();
-  (void)done;
+  // The error stack belongs to the thread where the library was built for threads.
+  thread_local const herr_t silenced = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  (void)done, (void)silenced;
 }
 
 std::string library_reason() {

@@ -13,7 +13,7 @@ namespace tactus::h5 {
 
 static_assert(std::is_same_v<hid_t, int64_t>, "core/h5.h stores HDF5 identifiers as int64_t");
 
-/// Silences the library's error stack and its clean-up at exit, once, before anything else is called.
+/// Silences the library's error stack and its clean-up at exit, before anything else is called in a thread.
 void initialise();
 /// The innermost message of the library's error stack for the call that just failed, e.g. "No space left on device".
 std::string library_reason();

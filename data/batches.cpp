@@ -9,11 +9,9 @@
 namespace tactus {
 namespace {
 
-constexpr int64_t kNamedDrops = 5;
-
 /// The option that rules utterance i out, or null.
 const char* unfit(const CorpusSplit& split, const BatchOptions& o, int64_t i) {
-  const int64_t frames = split.frames(i), tokens = static_cast<int64_t>(split.tgt_tokens(i).size()) + 1;
+  const int64_t frames = split.frames(i), tokens = split.tgt_tokens().length(i) + 1;
   if (frames < o.min_source_frames) return "min_source_frames";
   if (o.max_source_frames > 0 && frames > o.max_source_frames) return "max_source_frames";
   if (o.max_target_tokens > 0 && tokens > o.max_target_tokens) return "max_target_tokens";
@@ -75,8 +73,7 @@ BatchPlan BatchPlan::for_training(const CorpusSplit& split, const BatchOptions& 
       kept.push_back(static_cast<int32_t>(i));
       continue;
     }
-    DropCount& drop = plan.drops_.reasons[reason];
-    if (drop.count++ < kNamedDrops) drop.first += (drop.first.empty() ? "" : ", ") + std::string(split.id(i));
+    count_drop(plan.drops_.reasons, reason, std::string(split.id(i)), "");
   }
   check_most_kept(plan.drops_, split.name());
   plan.pack(split, options, std::move(kept));
@@ -151,14 +148,14 @@ Batch make_batch(std::shared_ptr<const CorpusSplit> split, const BatchPlan& plan
     batch.ids.push_back(split->id(i));
     batch.src_text.push_back(split->src_text(i));
     batch.tgt_text.push_back(split->tgt_text(i));
-    std::span<const int32_t> tokens = split->tgt_tokens(i);
+    const std::vector<int32_t> tokens = split->tgt_tokens()[i];
     batch.target_lengths.push_back(static_cast<int64_t>(tokens.size()) + 1);
     batch.previous_tokens.push_back(Tokenizer::kEos);
     batch.previous_tokens.insert(batch.previous_tokens.end(), tokens.begin(), tokens.end());
     batch.target_tokens.insert(batch.target_tokens.end(), tokens.begin(), tokens.end());
     batch.target_tokens.push_back(Tokenizer::kEos);
     if (contents.ctc == CtcTarget::none) continue;
-    std::span<const int32_t> ctc = contents.ctc == CtcTarget::source ? split->src_tokens(i) : tokens;
+    const std::vector<int32_t> ctc = contents.ctc == CtcTarget::source ? split->src_tokens()[i] : tokens;
     batch.ctc_tokens.insert(batch.ctc_tokens.end(), ctc.begin(), ctc.end());
     if (contents.ctc_eos) batch.ctc_tokens.push_back(Tokenizer::kEos);
     batch.ctc_lengths.push_back(static_cast<int64_t>(ctc.size()) + (contents.ctc_eos ? 1 : 0));

@@ -33,7 +33,9 @@
 
 namespace tactus {
 
-/// A column of texts in a mapped file.
+class FeatureExtractor;
+
+/// A column of texts in a mapped file. DataError where its offsets are damaged.
 class TextColumn {
  public:
   int64_t size() const { return rows_; }
@@ -42,8 +44,9 @@ class TextColumn {
  private:
   friend class SplitReader;
   const int64_t* offsets_ = nullptr;
-  const char* bytes_ = nullptr;
-  int64_t rows_ = 0;
+  const char* values_ = nullptr;
+  int64_t rows_ = 0, end_ = 0;
+  std::string where_;
 };
 
 /// A column of token sequences in a mapped file, stored in 1, 2 or 4 bytes each.
@@ -51,7 +54,7 @@ class TokenColumn {
  public:
   int64_t size() const { return rows_; }
   int64_t length(int64_t i) const { return offsets_[i + 1] - offsets_[i]; }
-  int64_t total() const { return rows_ == 0 ? 0 : offsets_[rows_]; }
+  int64_t total() const { return end_; }
   /// Appends the tokens of row i to `out`. DataError for an id outside the vocabulary.
   void append(int64_t i, std::vector<int32_t>& out) const;
   std::vector<int32_t> operator[](int64_t i) const;
@@ -60,8 +63,8 @@ class TokenColumn {
   friend class SplitReader;
   const int64_t* offsets_ = nullptr;
   const uint8_t* ids_ = nullptr;
-  int64_t rows_ = 0;
-  int bytes_ = 4;
+  int64_t rows_ = 0, end_ = 0;
+  int64_t bytes_ = 4;
   int32_t vocabulary_ = 0;
   std::string where_;
 };
@@ -100,10 +103,12 @@ class CorpusSplit {
   bool has_src2_tokens() const { return src2_tokens_.size() > 0; }
   const FeatureMoments& moments() const { return moments_; }
   int64_t dropped() const { return dropped_; }
+  int64_t unknown_tokens() const { return unknown_tokens_; }
   const std::string& dropped_reasons() const { return dropped_reasons_; }
   /// Reads the raw frames of item i to `out` [frames(i), bins()]: one read of the file, or the computation of features
   /// from audio for a corpus that stores none. DataError when the audio has changed since.
   void read_frames(int64_t i, float* out) const;
+  bool computes_frames() const { return extractor_ != nullptr; }
   /// Hash of ids and lengths: two splits with the same one are visited in the same order.
   std::string fingerprint() const;
 
@@ -117,9 +122,9 @@ class CorpusSplit {
   TokenColumn tgt_tokens_, src_tokens_, src2_tokens_;
   FeatureMoments moments_;
   bool has_src_text_ = false;
-  int64_t dropped_ = 0;
+  int64_t dropped_ = 0, unknown_tokens_ = 0;
   std::string dropped_reasons_;
-  FeatureOptions features_;
+  std::shared_ptr<const FeatureExtractor> extractor_;
   std::shared_ptr<const FileDescriptor> file_;
   std::shared_ptr<const MappedFile> map_;
 };

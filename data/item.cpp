@@ -5,6 +5,11 @@
 #include "core/error.h"
 
 namespace tactus {
+namespace {
+
+constexpr size_t kNamedIdBytes = 200;
+
+}  // namespace
 
 std::string MediaRef::to_string() const {
   std::string text = path;
@@ -18,10 +23,34 @@ std::string MediaRef::to_string() const {
   return text;
 }
 
+std::string MediaRef::encode() const {
+  char numbers[160];
+  // Hexadecimal digits give back exactly the same seconds.
+  std::snprintf(numbers, sizeof numbers, "%d\t%lld\t%lld\t%a\t%a\t%a\t", static_cast<int>(kind),
+                static_cast<long long>(offset), static_cast<long long>(bytes), start_seconds, duration_seconds, speed);
+  return numbers + dataset + "\t" + path;
+}
+
+MediaRef MediaRef::decode(std::string_view line) {
+  MediaRef m;
+  int kind = -1, read = 0;
+  long long offset = 0, bytes = 0;
+  const std::string text(line);
+  const int fields = std::sscanf(text.c_str(), "%d\t%lld\t%lld\t%la\t%la\t%la%n", &kind, &offset, &bytes,
+                                 &m.start_seconds, &m.duration_seconds, &m.speed, &read);
+  const size_t at = static_cast<size_t>(read);
+  const size_t tab = fields == 6 && text.size() > at && text[at] == '\t' ? text.find('\t', at + 1) : std::string::npos;
+  if (tab == std::string::npos || kind < 0 || kind > static_cast<int>(Kind::hdf5))
+    throw DataError("'" + text.substr(0, 80) + "' is no reference to audio; the corpus is damaged, prepare it again");
+  m.kind = static_cast<Kind>(kind), m.offset = offset, m.bytes = bytes;
+  m.dataset = text.substr(at + 1, tab - at - 1), m.path = text.substr(tab + 1);
+  return m;
+}
+
 void count_drop(DropCounts& drops, const std::string& reason, const std::string& id, const std::string& message) {
   DropCount& drop = drops[reason];
   if (drop.count++ == 0) drop.first = message;
-  if (drop.ids.size() < kNamedIds) drop.ids.push_back(id);
+  if (drop.ids.size() < kNamedIds) drop.ids.push_back(id.substr(0, kNamedIdBytes));
 }
 
 void merge_drops(DropCounts& into, const DropCounts& from) {

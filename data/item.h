@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tactus {
@@ -28,6 +29,9 @@ struct MediaRef {
 
   /// "file.zip:123:456", "long.wav:12.5+3.2s" for messages.
   std::string to_string() const;
+  /// All of it on one line, and back; DataError for anything else.
+  std::string encode() const;
+  static MediaRef decode(std::string_view line);
 };
 
 struct Item {

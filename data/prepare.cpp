@@ -2,179 +2,141 @@
 
 #include <omp.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <exception>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "core/error.h"
 #include "core/log.h"
-#include "data/corpus.h"
-#include "data/manifest.h"
-#if defined(TACTUS_WITH_AUDIO)
-#include "data/audio/fbank.h"
-#include "data/audio/read_audio.h"
-#endif
+#include "core/signals.h"
+#include "data/corpus_writer.h"
+#include "data/line_sample.h"
+#include "data/prepare_split.h"
+#include "data/text_lines.h"
 
 namespace tactus {
-
-void PrepareOptions::visit(ConfigVisitor& v) {
-  v.field("manifests", manifests, {.doc = "Folder that holds SPLIT.tsv for each split", .required = true});
-  v.field("output", output, {.doc = "Corpus file to write", .required = true});
-  v.field("splits", splits, {.doc = "Splits; tokenizers are trained on the first"});
-  v.section("features", features, "How features are computed");
-  v.section("target", target, "Tokenizer of tgt_text");
-  v.section("source", source, "Tokenizer of src_text, for an auxiliary CTC loss");
-  v.field("on_error", on_error, {.doc = "What to do with an unusable utterance", .choices = {"stop", "skip"}});
-  v.field("threads", threads, {.doc = "Threads for audio; 0: all cores", .min = 0, .max = 4096});
-}
-
-#if defined(TACTUS_WITH_AUDIO)
 namespace {
 
-/// Utterances in flight per thread: enough to keep threads busy, little memory.
-constexpr int64_t kBlockPerThread = 16;
-/// Difference between a manifest's n_frames and the computed frames that is taken for rounding.
-constexpr int64_t kFrameTolerance = 3;
+constexpr const char* kPartsSuffix = ".parts";
 
-struct Utterance {
-  std::vector<float> frames;
-  std::string reason;  ///< why it cannot be used, or ""
-  std::exception_ptr error;
+void check_options(const PrepareOptions& o) {
+  if (o.splits.empty()) throw ConfigError("prepare: splits is empty, expected at least train");
+  if (o.joint_vocabulary && o.source.enabled())
+    throw ConfigError("prepare: joint_vocabulary takes the options of target for both sides; leave out source");
+  if (!o.target.enabled()) throw ConfigError("prepare: target.model is none, expected a tokenizer");
+  on_error_from_string(o.on_error);
+  if (o.speeds.empty()) throw ConfigError("prepare: speeds is empty, expected [1.0] for the audio as it is");
+  for (double speed : o.speeds) {
+    if (speed < 0.25 || speed > 4)
+      throw ConfigError("prepare: speed " + std::to_string(speed) + " is outside 0.25 to 4");
+    if (speed != 1 && o.features.kind != "fbank")
+      throw ConfigError("prepare: speeds need audio (features.kind: fbank)");
+  }
+  if (o.store == "on_the_fly" && o.features.kind == "none")
+    throw ConfigError("prepare: store: on_the_fly needs audio or features; features.kind is none");
+}
+
+/// Features with every width known, from the first item that has some.
+FeatureOptions resolved_features(const PrepareOptions& o) {
+  if (o.features.kind != "stored" || o.features.width > 0) return o.features;
+  const auto reader = open_items(o.input, o.splits[0], on_error_from_string(o.on_error));
+  Item item;
+  while (reader->next(item)) {
+    const FeatureOptions features = resolve_width(o.features, item.media);
+    if (features.width > 0) return features;
+  }
+  throw DataError(o.input.path + ": split " + o.splits[0] + " has no stored features; give features.width");
+}
+
+struct Tokenizers {
+  std::optional<Tokenizer> target, source;
 };
 
-void compute(const Manifest& manifest, const ManifestRow& row, const Fbank& fbank, Utterance& utterance) {
-  try {
-    std::vector<float> samples = read_audio(manifest.audio_path(row));
-    utterance.frames = fbank.compute(samples);
-    if (utterance.frames.empty()) {
-      utterance.reason = "too_short";
-      throw DataError(manifest.audio_path(row) + ": " + std::to_string(samples.size()) +
-                      " samples, less than one frame of " + std::to_string(kFrameSamples));
-    }
-  } catch (const DataError& e) {
-    if (utterance.reason.empty()) utterance.reason = "bad_audio";
-    utterance.error = std::make_exception_ptr(DataError(manifest.where(row) + ": " + e.what()));
-  } catch (...) {
-    // Anything else (memory, say) is no property of the utterance and must not be skipped.
-    utterance.error = std::current_exception();
+/// Loads or trains them; training reads the first split once.
+Tokenizers make_tokenizers(const PrepareOptions& o) {
+  Tokenizers made;
+  if (!o.target.file.empty()) made.target = Tokenizer::load(o.target, "target");
+  if (!o.source.file.empty()) made.source = Tokenizer::load(o.source, "source");
+  if (o.joint_vocabulary) made.source = made.target;
+  const bool train_target = !made.target, train_source = !made.source && o.source.enabled();
+  if (!train_target && !train_source) return made;
+  const auto reader = open_items(o.input, o.splits[0], on_error_from_string(o.on_error));
+  LineSample target(o.target.training_lines), source(o.source.training_lines);
+  for (Item item; reader->next(item);) {
+    if (train_target && !is_blank(item.tgt_text)) target.add(item.tgt_text);
+    if (reader->binary_source() || !(train_source || o.joint_vocabulary)) continue;
+    LineSample& side = o.joint_vocabulary ? target : source;
+    if (!is_blank(item.src_text)) side.add(item.src_text);
+    if (!is_blank(item.src2_text)) side.add(item.src2_text);
   }
+  note("prepare: training the tokenizer" + std::string(train_target && train_source ? "s" : ""));
+  const std::string what = o.input.path + ": split " + o.splits[0];
+  if (train_target) made.target = Tokenizer::train(target.lines(), o.target, what + " (tgt_text)");
+  if (o.joint_vocabulary) made.source = made.target;
+  if (!made.source && train_source) made.source = Tokenizer::train(source.lines(), o.source, what + " (src_text)");
+  return made;
 }
 
-/// Keeps or drops one computed utterance.
-void take(const ManifestRow& row, Utterance& utterance, OnError on_error, CorpusWriter& writer, DropCounts& dropped,
-          PreparedSplit& result) {
-  if (utterance.error) {
-    if (on_error == OnError::stop || utterance.reason.empty()) std::rethrow_exception(utterance.error);
-    try {
-      std::rethrow_exception(utterance.error);
-    } catch (const DataError& e) {
-      count_drop(dropped, utterance.reason, e.what());
-    }
-    return;
-  }
-  writer.add(row, utterance.frames);
-  ++result.kept;
-}
-
-PreparedSplit prepare_split(const std::string& name, const Manifest& manifest, const PrepareOptions& options,
-                            int threads, CorpusWriter& writer) {
-  const OnError on_error = on_error_from_string(options.on_error);
-  std::vector<std::unique_ptr<Fbank>> banks;
-  for (int t = 0; t < threads; ++t) banks.push_back(std::make_unique<Fbank>(options.features));
-  const auto total = static_cast<int64_t>(manifest.rows.size());
-  PreparedSplit result;
-  result.name = name;
-  DropCounts dropped = manifest.dropped;
-  int64_t disagree = 0;
-  std::string first_disagreement;
-  writer.begin_split(name, manifest.has_src_text);
-  for (int64_t begin = 0; begin < total; begin += kBlockPerThread * threads) {
-    const int64_t count = std::min(kBlockPerThread * threads, total - begin);
-    std::vector<Utterance> block(static_cast<size_t>(count));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t i = 0; i < count; ++i)
-      compute(manifest, manifest.rows[begin + i], *banks[omp_get_thread_num()], block[i]);
-    // Taken in the manifest's order: neither the file nor which error is reported depends on the threads.
-    for (int64_t i = 0; i < count; ++i) {
-      const ManifestRow& row = manifest.rows[begin + i];
-      const int64_t frames = static_cast<int64_t>(block[i].frames.size()) / options.features.mel_bins;
-      take(row, block[i], on_error, writer, dropped, result);
-      result.frames += frames;
-      if (frames > 0 && std::abs(frames - row.n_frames) > kFrameTolerance && disagree++ == 0) {
-        first_disagreement =
-            manifest.where(row) + " says " + std::to_string(row.n_frames) + ", audio has " + std::to_string(frames);
-      }
-    }
-    stderr_log().live("prepare " + name + ": " + std::to_string(begin + count) + "/" + std::to_string(total));
-  }
-  writer.end_split(dropped);
-  for (const auto& [reason, drop] : dropped) result.dropped += drop.count;
-  result.dropped_reasons = to_string(dropped);
-  stderr_log().end_live();
-  note("prepare " + name + ": kept " + std::to_string(result.kept) + " utterances, " + std::to_string(result.frames) +
-       " frames; dropped " + std::to_string(result.dropped) +
-       (result.dropped > 0 ? ": " + result.dropped_reasons : ""));
-  if (disagree > 0) {
-    warn(std::to_string(disagree) + " utterances of " + name + " have another n_frames than their audio (" +
-         first_disagreement + "); the audio counts");
-  }
-  if (result.kept == 0) throw DataError(manifest.path + ": no usable utterance in split " + name);
-  return result;
-}
-
-Tokenizer train_on(const Manifest& manifest, std::string ManifestRow::*column, const std::string& name,
-                   const TokenizerOptions& options) {
-  std::vector<std::string> sentences;
-  for (const ManifestRow& row : manifest.rows) sentences.push_back(row.*column);
-  return Tokenizer::train(sentences, options, manifest.path + " (" + name + ")");
-}
-
-std::vector<Manifest> read_manifests(const PrepareOptions& options) {
-  std::vector<Manifest> manifests;
-  for (const std::string& split : options.splits) {
-    auto path = std::filesystem::path(options.manifests) / (split + ".tsv");
-    manifests.push_back(read_manifest(path.string(), on_error_from_string(options.on_error)));
-    if (options.source.vocab_size > 0 && !manifests.back().has_src_text) {
-      throw DataError(path.string() +
-                      ":1: column 'src_text' is missing, which the source tokenizer needs; "
-                      "add it or set source.vocab_size to 0");
-    }
-  }
-  return manifests;
+/// Every split is opened before the long work begins.
+void check_splits(const PrepareOptions& o) {
+  for (const std::string& split : o.splits) open_items(o.input, split, on_error_from_string(o.on_error));
 }
 
 }  // namespace
 
+void PrepareOptions::visit(ConfigVisitor& v) {
+  v.section("input", input, "Format and place of the data");
+  v.field("output", output, {.doc = "Corpus file to write", .required = true});
+  v.field("splits", splits, {.doc = "Splits; tokenizers are trained on the first"});
+  v.section("features", features, "What the frames are");
+  v.field(
+      "store", store,
+      {.doc = "How frames are kept; on_the_fly: not at all, the corpus refers to the audio and loaders compute them",
+       .choices = {"f16", "f32", "on_the_fly"}});
+  v.field("speeds", speeds, {.doc = "Copies of the first split at these speeds (speed perturbation)"});
+  v.field("min_seconds", min_seconds,
+          {.doc = "Shorter audio of the first split is dropped; 0: no limit", .unit = "seconds", .min = 0});
+  v.field("max_seconds", max_seconds,
+          {.doc = "Longer audio of the first split is dropped; 0: no limit", .unit = "seconds", .min = 0});
+  v.section("target", target, "Tokenizer of tgt_text");
+  v.section("source", source, "Tokenizer of src_text: for text, and for an auxiliary CTC loss");
+  v.field("joint_vocabulary", joint_vocabulary,
+          {.doc = "One tokenizer, with the options of target, trained on the texts of both sides"});
+  v.field("on_error", on_error, {.doc = "What to do with an unusable item", .choices = {"stop", "skip"}});
+  v.field("empty", empty,
+          {.doc = "Blank text and audio of less than one frame; auto: drop in the first split, keep elsewhere",
+           .choices = {"auto", "stop", "drop", "keep"}});
+  v.field("copy_text", copy_text, {.doc = "Keep the texts in the corpus beside their tokens"});
+  v.field("threads", threads, {.doc = "Threads; 0: all cores", .min = 0, .max = 4096});
+}
+
+std::string PreparedSplit::to_string() const {
+  std::string text = name + ": " + std::to_string(kept) + " of " + std::to_string(items) + " items kept, ";
+  if (frames > 0) text += std::to_string(frames) + " frames, ";
+  if (source_tokens > 0) text += std::to_string(source_tokens) + " source tokens, ";
+  text += std::to_string(target_tokens) + " target tokens; " + std::to_string(total(dropped)) + " dropped";
+  if (!dropped.empty()) text += ": " + tactus::to_string(dropped);
+  if (reused > 0) text += " (" + std::to_string(reused) + " items were done before)";
+  return text;
+}
+
 std::vector<PreparedSplit> prepare(const PrepareOptions& options) {
-  if (options.splits.empty()) throw ConfigError("prepare: splits is empty, expected at least train");
-  if (options.target.vocab_size == 0) throw ConfigError("prepare: target.vocab_size is 0, expected 8 or more");
-  int threads = options.threads > 0 ? static_cast<int>(options.threads) : omp_get_max_threads();
-  std::vector<Manifest> manifests = read_manifests(options);
-  note("prepare: training the tokenizer" + std::string(options.source.vocab_size > 0 ? "s" : ""));
-  Tokenizer target = train_on(manifests[0], &ManifestRow::tgt_text, "tgt_text", options.target);
-  std::optional<Tokenizer> source;
-  if (options.source.vocab_size > 0)
-    source = train_on(manifests[0], &ManifestRow::src_text, "src_text", options.source);
-  CorpusWriter writer(options.output, options.features, target, source);
+  check_options(options);
+  const SignalGuard guard;
+  check_splits(options);
+  PrepareOptions o = options;
+  o.features = resolved_features(options);
+  std::unique_ptr<FeatureExtractor> extractor;
+  if (o.features.kind != "none") extractor = std::make_unique<FeatureExtractor>(o.features);
+  const Tokenizers tokenizers = make_tokenizers(o);
+  CorpusWriter writer(o.output, {o.features, frame_store_from_string(o.store), o.copy_text}, *tokenizers.target,
+                      tokenizers.source);
+  const PrepareJob job{o, writer, extractor.get(), PartStore(o.output + kPartsSuffix),
+                       o.threads > 0 ? static_cast<int>(o.threads) : omp_get_max_threads()};
   std::vector<PreparedSplit> results;
-  for (size_t i = 0; i < manifests.size(); ++i)
-    results.push_back(prepare_split(options.splits[i], manifests[i], options, threads, writer));
+  for (size_t i = 0; i < o.splits.size(); ++i) results.push_back(prepare_split(job, o.splits[i], i == 0));
   writer.commit();
+  job.parts.remove_all();
   return results;
 }
-
-#else
-
-std::vector<PreparedSplit> prepare(const PrepareOptions&) {
-  throw ConfigError(
-      "prepare: this program was built without audio libraries (TACTUS_AUDIO=OFF); build with TACTUS_AUDIO=ON, "
-      "or prepare the corpus elsewhere and copy the file");
-}
-
-#endif
 
 }  // namespace tactus

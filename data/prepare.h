@@ -21,7 +21,8 @@ struct PrepareOptions {
   std::vector<double> speeds = {1.0};       ///< copies of the first split at these speeds
   double min_seconds = 0, max_seconds = 0;  ///< audio of the first split outside is dropped; 0: no limit
   TokenizerOptions target{.model = "unigram", .vocab_size = 8000};
-  TokenizerOptions source;  ///< of src_text (and src2_text)
+  TokenizerOptions source;        ///< of src_text (and src2_text)
+  bool joint_vocabulary = false;  ///< one tokenizer, with the options of `target`, for both sides
   std::string on_error = "stop";
   std::string empty = "auto";  ///< blank text and audio of less than a frame: stop, drop, keep; auto: drop in the first
                                ///< split, keep elsewhere

@@ -21,7 +21,8 @@ struct TokenizerOptions {
   std::string model = "none";  ///< none: no such tokenizer; unigram, bpe, char, bytes or words
   int64_t vocab_size = 0;      ///< pieces with the special ones; words: the most that are kept, 0: all
   double character_coverage = 1.0;
-  std::string file;  ///< an existing model: .model, word list, dict.txt, or a corpus or model file that holds one
+  std::string file = {};  ///< an existing model: .model, word list, dict.txt, or a corpus or model file that holds one
+  std::string dictionary = {};        ///< with a .model: the fairseq dict.txt that numbers its pieces
   double max_unk_rate = 0.05;         ///< share of unknown tokens in a split beyond which preparation fails
   int64_t training_lines = 10000000;  ///< at most so many lines, spread over the text, train it
   bool enabled() const { return model != "none" || !file.empty(); }

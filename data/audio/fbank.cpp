@@ -38,7 +38,7 @@ struct Fbank::Tables {
   kissfft<double> fft{kFft / 2, false};
 };
 
-Fbank::Fbank(const FbankOptions& options) : tables_(std::make_unique<Tables>()) {
+Fbank::Fbank(const FeatureOptions& options) : tables_(std::make_unique<Tables>()) {
   if (options.window != "povey" && options.window != "hamming")
     throw ConfigError("fbank: window is '" + options.window + "', expected povey or hamming");
   if (options.low_hz < 0 || options.low_hz >= options.high_hz || options.high_hz > kSampleRate / 2)
@@ -71,7 +71,7 @@ int64_t Fbank::frames(int64_t samples) {
 
 const std::vector<double>& Fbank::mel_weights() const { return tables_->mel; }
 
-std::vector<float> Fbank::compute(std::span<const float> samples) const {
+std::vector<float> Fbank::compute(std::span<const float> samples, uint64_t) const {
   const Tables& t = *tables_;
   const int64_t rows = frames(static_cast<int64_t>(samples.size()));
   std::vector<float> features(static_cast<size_t>(rows * t.bins));

@@ -79,6 +79,7 @@ std::vector<float> resample(const std::vector<float>& samples, int from, const s
 
 }  // namespace
 
+std::vector<float> read_audio(const MediaRef& m) { return read_audio(m.path); }
 std::vector<float> read_audio(const std::string& path) {
   check_riff_complete(path);  // opens the file as well, and so reports a missing one in the system's words
   int sample_rate = 0;

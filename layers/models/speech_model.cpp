@@ -16,20 +16,25 @@ int64_t frames_needed(const std::vector<int32_t>& labels, int64_t begin, int64_t
 
 void SpeechModelOptions::visit(ConfigVisitor& v) {
   v.field("width", width, {.doc = "Model width", .min = 4});
-  v.field("features", features, {.doc = "Width of an input frame", .min = 1});
+  v.field("features", features, {.doc = "Numbers in an input frame, all layers together", .min = 1});
+  v.field("feature_layers", feature_layers,
+          {.doc = "Layers that lie side by side in a frame and are summed with trained weights", .min = 1, .max = 256});
+  v.field("feature_projection", feature_projection,
+          {.doc = "Frames are mapped to this width and normalised before the convolutions; 0: not", .min = 0});
   v.section("encoder", encoder, "Speech encoder");
   v.section("decoder", decoder, "Prompt decoder");
 }
 
 SpeechModel::SpeechModel(const SpeechModelOptions& o, ParameterStore& store, int64_t vocabulary, int64_t ctc_vocabulary)
-    : encoder_(o.encoder, Scope(store, "encoder"), o.features, o.width),
+    : front_end_(Scope(store, "encoder.front_end"), o.features, o.feature_layers, o.feature_projection),
+      encoder_(o.encoder, Scope(store, "encoder"), front_end_.width(), o.width),
       decoder_(o.decoder, Scope(store, "decoder"), o.width, vocabulary),
       has_ctc_(ctc_vocabulary > 0) {
   if (has_ctc_) ctc_ = Linear(Scope(store, "encoder.ctc_proj"), o.width, ctc_vocabulary, true);
 }
 
 SpeechModel::Encoded SpeechModel::encode(Pass& pass, const Var& features, const Segments& frames) const {
-  ConvSubsampler::Output o = encoder_(pass, features, frames);
+  ConvSubsampler::Output o = encoder_(pass, front_end_(pass, features), frames);
   return {o.rows, decoder_.prompt(pass, o.rows), o.segments};
 }
 

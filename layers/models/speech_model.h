@@ -5,12 +5,14 @@
 #include "autograd/losses.h"
 #include "layers/decoder.h"
 #include "layers/encoder.h"
+#include "layers/feature_front_end.h"
 
 namespace tactus {
 
 struct SpeechModelOptions {
   int64_t width = 512;
   int64_t features = 80;
+  int64_t feature_layers = 1, feature_projection = 0;
   EncoderOptions encoder;
   DecoderOptions decoder;
   void visit(ConfigVisitor& v);
@@ -23,8 +25,8 @@ struct SpeechBatch {
   TokenIndex inputs;  ///< decoder inputs, packed by `tokens`
   Tensor targets;     ///< i32 [tokens.rows], -1 = no loss
   Segments tokens;
-  Tensor ctc_labels;  ///< i32 [ctc.rows]
-  Segments ctc;            ///< no segments: no CTC loss for this batch
+  Tensor ctc_labels;                    ///< i32 [ctc.rows]
+  Segments ctc;                         ///< no segments: no CTC loss for this batch
   std::vector<int32_t> ctc_label_host;  ///< the same labels, to count infeasible utterances
 };
 
@@ -64,6 +66,7 @@ class SpeechModel {
   const PromptDecoder& decoder() const { return decoder_; }
 
  private:
+  FeatureFrontEnd front_end_;
   SpeechEncoder encoder_;
   PromptDecoder decoder_;
   Linear ctc_;

@@ -18,7 +18,7 @@ TEST_F(CorpusTest, RoundTrip) {
   Corpus corpus = Corpus::open(path("c.h5"));
   EXPECT_EQ(corpus.split_names(), std::vector<std::string>{"train"});
   EXPECT_EQ(corpus.features().mel_bins, 8);
-  EXPECT_EQ(corpus.feature_hash(), options_hash(FbankOptions{.mel_bins = 8}));
+  EXPECT_EQ(corpus.feature_hash(), options_hash(FeatureOptions{.mel_bins = 8}));
   EXPECT_EQ(corpus.target_tokenizer().size(), 60);
   ASSERT_TRUE(corpus.source_tokenizer().has_value());
   std::shared_ptr<const CorpusSplit> split = corpus.split("train");
@@ -27,19 +27,19 @@ TEST_F(CorpusTest, RoundTrip) {
   EXPECT_EQ(split->total_frames(), 50);
   EXPECT_TRUE(split->has_src_tokens());
   for (int64_t i = 0; i < 4; ++i) {
-    ManifestRow row = toy_row(i);
+    Item row = toy_item(i);
     EXPECT_EQ(split->id(i), row.id);
     EXPECT_EQ(split->tgt_text(i), row.tgt_text);
     EXPECT_EQ(split->src_text(i), row.src_text);
     EXPECT_EQ(split->speaker(i), row.speaker);
     EXPECT_EQ(split->subset(i), "");
-    EXPECT_EQ(corpus.target_tokenizer().decode(split->tgt_tokens(i)), row.tgt_text);
-    EXPECT_EQ(corpus.source_tokenizer()->decode(split->src_tokens(i)), row.src_text);
+    EXPECT_EQ(corpus.target_tokenizer().decode(split->tgt_tokens()[i]), row.tgt_text);
+    EXPECT_EQ(corpus.source_tokenizer()->decode(split->src_tokens()[i]), row.src_text);
     std::vector<float> frames(lengths[i] * 8), expected = toy_frames(i, lengths[i], 8);
     split->read_frames(i, frames.data());
     for (size_t k = 0; k < frames.size(); ++k) ASSERT_EQ(frames[k], float_from_half(half_from_float(expected[k])));
   }
-  EXPECT_TRUE(contains(corpus.describe(), "train: 4 utterances, 50 frames"));
+  EXPECT_TRUE(contains(corpus.describe(), "train: 4 items, 50 frames"));
   EXPECT_TRUE(contains(message_of<DataError>([&] { corpus.split("dev"); }), "no split 'dev'; it has: train"));
   EXPECT_EQ(files(), std::vector<std::string>{"c.h5"});
 }
@@ -106,15 +106,15 @@ TEST_F(CorpusTest, OtherFilesAreRefused) {
 }
 
 TEST_F(CorpusTest, AnUnfinishedWriterLeavesNothing) {
-  Tokenizer target = Tokenizer::train(toy_sentences(), {.vocab_size = 60}, "toy");
+  Tokenizer target = Tokenizer::train(toy_sentences(), {.model = "unigram", .vocab_size = 60}, "toy");
   {
-    CorpusWriter writer(path("c.h5"), {.mel_bins = 4}, target, std::nullopt);
-    writer.begin_split("train", false);
-    writer.add(toy_row(0), toy_frames(0, 5, 4));
+    CorpusWriter writer(path("c.h5"), {.features = {.mel_bins = 4}}, target, std::nullopt);
+    writer.begin_split("train", {});
+    writer.add(toy_item(0), toy_frames(0, 5, 4));
     std::vector<float> infinite(4, 1e6f);
-    EXPECT_TRUE(contains(message_of<DataError>([&] { writer.add(toy_row(1), infinite); }), "utt1"));
-    EXPECT_THROW(writer.begin_split("tokenizer", false), ConfigError);
-    EXPECT_THROW(writer.begin_split("a/b", false), ConfigError);
+    EXPECT_TRUE(contains(message_of<DataError>([&] { writer.add(toy_item(1), infinite); }), "utt1"));
+    EXPECT_THROW(writer.begin_split("tokenizer", {}), ConfigError);
+    EXPECT_THROW(writer.begin_split("a/b", {}), ConfigError);
   }
   EXPECT_TRUE(files().empty());
 }

@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/rng.h"
-#include "data/corpus.h"
+#include "data/corpus_writer.h"
 
 namespace tactus {
 
@@ -75,8 +75,8 @@ inline std::vector<std::string> toy_sentences() {
   return sentences;
 }
 
-inline ManifestRow toy_row(int64_t i) {
-  ManifestRow row;
+inline Item toy_item(int64_t i) {
+  Item row;
   std::vector<std::string> sentences = toy_sentences();
   row.id = "utt" + std::to_string(i);
   row.tgt_text = sentences[i % sentences.size()];
@@ -95,14 +95,14 @@ inline std::vector<float> toy_frames(int64_t i, int64_t rows, int64_t bins) {
 /// Writes a corpus whose train split has one utterance for each length.
 inline void write_toy_corpus(const std::string& file, const std::vector<int64_t>& lengths, int64_t bins = 8,
                              bool with_source = true) {
-  Tokenizer target = Tokenizer::train(toy_sentences(), {.vocab_size = 60}, "toy");
+  Tokenizer target = Tokenizer::train(toy_sentences(), {.model = "unigram", .vocab_size = 60}, "toy");
   std::optional<Tokenizer> source;
-  if (with_source) source = Tokenizer::train(toy_sentences(), {.vocab_size = 40}, "toy");
-  CorpusWriter writer(file, {.mel_bins = bins}, target, source);
-  writer.begin_split("train", true);
+  if (with_source) source = Tokenizer::train(toy_sentences(), {.model = "unigram", .vocab_size = 40}, "toy");
+  CorpusWriter writer(file, {.features = {.mel_bins = bins}}, target, source);
+  writer.begin_split("train", {.has_src_text = true});
   for (size_t i = 0; i < lengths.size(); ++i)
-    writer.add(toy_row(static_cast<int64_t>(i)), toy_frames(static_cast<int64_t>(i), lengths[i], bins));
-  writer.end_split({});
+    writer.add(toy_item(static_cast<int64_t>(i)), toy_frames(static_cast<int64_t>(i), lengths[i], bins));
+  writer.end_split(report_json(static_cast<int64_t>(lengths.size()), static_cast<int64_t>(lengths.size()), 0, {}));
   writer.commit();
 }
 

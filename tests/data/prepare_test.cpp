@@ -7,7 +7,7 @@ namespace {
 
 TEST(Prepare, SaysWhetherThisBuildReadsAudio) {
   PrepareOptions options;
-  options.manifests = "/nonexistent", options.output = "/nonexistent/c.h5";
+  options.input.path = "/nonexistent", options.output = "/nonexistent/c.h5";
 #if defined(TACTUS_WITH_AUDIO)
   EXPECT_TRUE(contains(message_of<DataError>([&] { prepare(options); }), "/nonexistent/train.tsv"));
 #else

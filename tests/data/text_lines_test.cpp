@@ -1,5 +1,7 @@
 #include "data/text_lines.h"
 
+#include <sys/resource.h>
+
 #include "tests/data/data_test_util.h"
 
 namespace tactus {
@@ -48,6 +50,58 @@ TEST_F(TextLines, OverlongLinesAreRefused) {
     std::string file = write("b", text);
     EXPECT_TRUE(contains(message_of<DataError>([&] { read_lines(file); }), file + ":2: line is longer"));
   }
+}
+
+/// A file with lone carriage returns is one line of 100 MB: refused at once, without reading it into memory.
+TEST_F(TextLines, AGiantLineIsRefusedCheaply) {
+  const std::string file = path("giant");
+  std::ofstream(file).close();
+  std::filesystem::resize_file(file, 100 << 20);
+  {
+    std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string lines(1 << 20, '\r');
+    for (int i = 0; i < 3; ++i) out << lines;
+  }
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  EXPECT_TRUE(contains(message_of<DataError>([&] { read_lines(file); }), file + ":1: line is longer"));
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 16 << 10) << "KiB";
+}
+
+/// Each maximal part of a broken sequence becomes one replacement character (Unicode 15, table 3-8).
+TEST(InvalidUtf8, IsReplacedByParts) {
+  const std::string r = "\xef\xbf\xbd";
+  const std::pair<std::string, std::string> cases[] = {
+      {"a\xff"
+       "b",
+       "a" + r + "b"},
+      {"\xe2\x82", r},
+      {"\xe2\x82"
+       "x",
+       r + "x"},
+      {"\xf0\x9f\x98"
+       "x",
+       r + "x"},
+      {"\xc0\xaf", r + r},
+      {"\xed\xa0\x80", r + r + r},
+      {"\xe2\xe2\x82\xac", r + "\xe2\x82\xac"},
+      {"fine \xc3\xa4", "fine \xc3\xa4"},
+  };
+  for (const auto& [in, out] : cases) {
+    int64_t replaced = 0;
+    EXPECT_EQ(with_invalid_utf8_replaced(in, replaced), out);
+    EXPECT_EQ(first_invalid_utf8(out), -1);
+    EXPECT_EQ(replaced > 0, in != out);
+  }
+}
+
+TEST_F(TextLines, CountsLinesAsTheReaderDoes) {
+  for (const std::string text : {"", "\n", "a", "a\n", "a\nb", "\n\nx\r\n"}) {
+    const std::string file = write("a", text);
+    EXPECT_EQ(count_lines(file), static_cast<int64_t>(read_lines(file).size())) << text;
+  }
+  EXPECT_EQ(count_lines(write("a", "12345"), 4), -1);
 }
 
 TEST_F(TextLines, MissingFilesAndFoldersAreErrors) {

@@ -16,7 +16,7 @@ std::vector<double> wide(const std::vector<float>& v) { return {v.begin(), v.end
 void check_fbank(const Setting&, const Node& object, Report& report) {
   report.begin_case();
 #if defined(TACTUS_WITH_AUDIO)
-  FbankOptions o;
+  FeatureOptions o;
   o.mel_bins = object.integer("mel_bins");
   o.low_hz = object.real("low_freq");
   o.high_hz = object.real("high_freq");

@@ -2,6 +2,7 @@
 
 #include "autograd/conv1d.h"
 #include "autograd/embedding.h"
+#include "autograd/layer_mix.h"
 #include "autograd/layer_norm.h"
 #include "autograd/linear.h"
 #include "kernels/embedding.h"
@@ -114,6 +115,23 @@ void add_embedding(std::vector<OpCase>& cases) {
                    .large = true});
 }
 
+void add_layer_mix(std::vector<OpCase>& cases) {
+  for (auto [rows, layers, width] :
+       {std::array<int64_t, 3>{5, 3, 7}, {0, 2, 4}, {1, 1, 1}, {40, 25, 80}, {3, 4, 257}, {600, 2, 16}}) {
+    cases.push_back({sized("layer_mix", {rows, layers, width}), "layer_mix", [=](Bench& b) -> std::vector<Var> {
+                       const Var x = b.input({rows, layers * width}), logits = b.input({layers});
+                       return {layer_mix(b.tape, x, logits)};
+                     }});
+  }
+  cases.push_back({.name = "layer_mix_many_rows",
+                   .op = "layer_mix",
+                   .build = [](Bench& b) -> std::vector<Var> {
+                     const Var x = b.input({70001, 6}), logits = b.input({3});
+                     return {layer_mix(b.tape, x, logits)};
+                   },
+                   .large = true});
+}
+
 void add_layer_norm(std::vector<OpCase>& cases) {
   for (auto [rows, cols] : {std::array<int64_t, 2>{5, 3}, {0, 4}, {4, 1}, {3, 80}, {2, 257}, {130, 6}, {3, 512}}) {
     cases.push_back({.name = sized("layer_norm", {rows, cols}),
@@ -144,6 +162,7 @@ void add_dense_cases(std::vector<OpCase>& cases) {
   add_linear(cases);
   add_conv1d(cases);
   add_embedding(cases);
+  add_layer_mix(cases);
   add_layer_norm(cases);
 }
 

@@ -19,20 +19,20 @@ struct ToyCorpus {
 
 /// Utterances of 20 to 60 frames; the first two of the test split have none, too few for the encoder, and two.
 inline std::string write_corpus(const std::string& path, const ToyCorpus& c = {}) {
-  CorpusWriter writer(path, {.mel_bins = kBins, .low_hz = c.low_hz},
-                      Tokenizer::train(toy_sentences(), {.vocab_size = c.vocabulary}, "toy"),
-                      Tokenizer::train(toy_sentences(), {.vocab_size = 40}, "toy"));
+  CorpusWriter writer(path, {.features = {.mel_bins = kBins, .low_hz = c.low_hz}},
+                      Tokenizer::train(toy_sentences(), {.model = "unigram", .vocab_size = c.vocabulary}, "toy"),
+                      Tokenizer::train(toy_sentences(), {.model = "unigram", .vocab_size = 40}, "toy"));
   int64_t number = 0;
   for (const auto& [name, count] : {std::pair{"train", c.train}, {"dev", c.valid}, {"test", c.test}}) {
-    writer.begin_split(name, true);
+    writer.begin_split(name, {.has_src_text = true});
     for (int64_t i = 0; i < count; ++i, ++number) {
       int64_t frames = 20 + number * 17 % 41;
       if (std::string(name) == "test" && i < 2) frames = 2 * i;
-      ManifestRow row = toy_row(number);
+      Item row = toy_item(number);
       row.subset = i % 2 ? "odd" : "even";
       writer.add(row, toy_frames(number, frames, kBins));
     }
-    writer.end_split({});
+    writer.end_split(report_json(count, count, 0, {}));
   }
   writer.commit();
   return path;

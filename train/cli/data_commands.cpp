@@ -30,11 +30,7 @@ void run_prepare(const PrepareArguments& a) {
   std::error_code error;
   fs::create_directories(a.out, error);
   if (error) throw Error(a.out + ": cannot be made: " + error.message());
-  for (const PreparedSplit& s : prepare(options)) {
-    std::cout << s.name << ": " << s.kept << " utterances kept, " << s.frames << " frames; " << s.dropped << " dropped";
-    if (s.dropped > 0) std::cout << ": " << s.dropped_reasons;
-    std::cout << "\n";
-  }
+  for (const PreparedSplit& s : prepare(options)) std::cout << s.to_string() << "\n";
   std::cout << options.output << "\n";
 }
 
@@ -58,7 +54,7 @@ std::string describe(const std::string& path) {
   if (!fs::exists(path)) throw DataError(path + ": no such file");
   if (fs::path(path).extension() == ".model") {
     const Tokenizer t = Tokenizer::from_blob(read_text_file(path), path);
-    return path + ": SentencePiece tokenizer, " + std::to_string(t.size()) + " pieces, hash " + t.hash() + "\n";
+    return path + ": " + t.kind() + " tokenizer, " + std::to_string(t.size()) + " pieces, hash " + t.hash() + "\n";
   }
   const h5::File file = h5::File::open(path);
   const std::string format = file.has_attribute("/", "format") ? file.attribute_string("/", "format") : "";

@@ -40,8 +40,8 @@ void check_fit(const LoadedModel& model, const Corpus& corpus) {
     throw DataError(corpus.path() + ": its features (" + corpus.feature_hash() + ") are not those of " + model.path +
                     " (" + model.info.feature_hash + "); prepare it with the same feature options");
   }
-  if (corpus.features().mel_bins != model.options.model.features) {
-    throw DataError(corpus.path() + ": has " + std::to_string(corpus.features().mel_bins) + " feature bins, " +
+  if (corpus.features().frame_width() != model.options.model.features) {
+    throw DataError(corpus.path() + ": has " + std::to_string(corpus.features().frame_width()) + " feature bins, " +
                     model.path + " needs " + std::to_string(model.options.model.features));
   }
   if (corpus.target_tokenizer().hash() != model.target.hash()) {

@@ -9,9 +9,9 @@ Context make_context(const std::string& device, int64_t threads) {
 }
 
 Vocabularies vocabularies_of(const RunOptions& options, const Corpus& corpus) {
-  if (corpus.features().mel_bins != options.model.features) {
+  if (corpus.features().frame_width() != options.model.features) {
     throw ConfigError("model.features is " + std::to_string(options.model.features) + ", but " + corpus.path() +
-                      " has " + std::to_string(corpus.features().mel_bins) + " feature bins; set it to that");
+                      " has " + std::to_string(corpus.features().frame_width()) + " feature bins; set it to that");
   }
   Vocabularies v{corpus.target_tokenizer().size(), 0};
   if (options.ctc_weight <= 0) return v;
