@@ -95,7 +95,7 @@ TEST_F(CliTest, InfoOfEveryKindOfFile) {
   EXPECT_EQ(corpus.code, 0) << corpus.err;
   for (const char* part : {"train", "dev", "test", "40", "60"}) EXPECT_TRUE(contains(corpus.out, part)) << corpus.out;
   write("toy.model", Corpus::open(corpus_).target_tokenizer().blob());
-  EXPECT_TRUE(contains(tactus({"info", path("toy.model")}).out, "SentencePiece tokenizer, 60 pieces"));
+  EXPECT_TRUE(contains(tactus({"info", path("toy.model")}).out, "unigram tokenizer, 60 pieces"));
   expect_error({"info", path("missing.h5")}, 3, {"missing.h5"});
   expect_error({"info", write("text.h5", "no HDF5")}, 3, {"text.h5"});
   expect_error({"info", cut(step + "/model.h5", 0.5, "half.h5")}, 3, {"half.h5"});

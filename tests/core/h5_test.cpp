@@ -128,10 +128,12 @@ TEST_F(H5Test, HalfPrecisionIsStoredExactly) {
   for (int i = 0; i < 4; ++i) f.append_rows("grows", values.data() + 2 * i, 1);
   std::vector<uint16_t> bits;
   for (float v : values) bits.push_back(half_from_float(v));
-  f.make_half("rows", 4, 2);
-  f.write_half_bits("rows", 1, 3, bits.data() + 2);
-  f.write_half_bits("rows", 0, 1, bits.data());
+  const int64_t place = f.make_contiguous("rows", h5::Stored::f16, {4, 2});
+  ASSERT_GT(place, 0);
+  EXPECT_EQ(place % 8, 0);
+  EXPECT_EQ(f.make_contiguous("none", h5::Stored::i64, {0}), -1);
   f.close();
+  write_exactly_at(FileDescriptor::open_for_writing(path("half.h5")).get(), bits.data(), 16, place, path("half.h5"));
   h5::File g = h5::File::open(path("half.h5"));
   std::vector<float> rounded;
   for (uint16_t b : bits) rounded.push_back(float_from_half(b));
@@ -140,13 +142,20 @@ TEST_F(H5Test, HalfPrecisionIsStoredExactly) {
   EXPECT_EQ(g.read<float>("rows"), rounded);
   EXPECT_EQ(g.read_rows<float>("rows", 2, 3), (std::vector<float>{-2.5f, 0x1p-24f}));
   EXPECT_EQ(g.stored_type("rows"), DType::f32);
-  EXPECT_EQ(g.raw_offset("grows"), -1);
-  int64_t offset = g.raw_offset("rows");
-  ASSERT_GT(offset, 0);
-  std::vector<uint16_t> raw(bits.size());
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(path("half.h5")));
+  EXPECT_FALSE(g.is_contiguous("grows"));
+  EXPECT_THROW(g.raw("grows", bytes), DataError);
+  const h5::RawDataset rows = g.raw("rows", bytes), none = g.raw("none", bytes);
+  EXPECT_EQ(rows.type, h5::Stored::f16);
+  EXPECT_EQ(rows.elements(), 8);
+  EXPECT_EQ(rows.offset, place);
+  EXPECT_EQ(none.offset, -1);
+  EXPECT_EQ(none.elements(), 0);
+  EXPECT_THROW(g.raw("rows", place + 15), DataError) << "beyond the end of the file";
   FileDescriptor file = FileDescriptor::open_for_reading(path("half.h5"));
-  read_exactly(file.get(), raw.data(), 16, offset, path("half.h5"));
-  EXPECT_EQ(raw, bits);
+  const MappedFile map(file, path("half.h5"));
+  EXPECT_EQ(map.size(), bytes);
+  EXPECT_EQ(std::memcmp(map.data() + place, bits.data(), 16), 0);
 }
 
 TEST(Half, RoundsToNearestEven) {

@@ -96,7 +96,7 @@ TEST_F(AudioTest, DamagedAndForeignFilesAreErrors) {
   EXPECT_TRUE(contains(error(path("absent.flac")), "No such file"));
   error(folder_.string());
   write_sound(path("none.wav"), {}, 16000, 1, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
-  EXPECT_TRUE(contains(error(path("none.wav")), "no samples"));
+  EXPECT_TRUE(read_audio(path("none.wav")).empty()) << "nothing is wrong with the file";
   write_sound(path("nan.wav"), {1, NAN, 2}, 16000, 1, SF_FORMAT_WAV | SF_FORMAT_FLOAT);
   EXPECT_TRUE(contains(error(path("nan.wav")), "not a finite number"));
 }

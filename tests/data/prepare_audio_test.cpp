@@ -205,7 +205,7 @@ TEST_F(PrepareTest, DurationLimitsHoldForTheFirstSplit) {
   o.min_seconds = 0.2, o.max_seconds = 0.45;
   const std::vector<PreparedSplit> results = run(o);
   EXPECT_EQ(results[0].dropped.at("min_seconds").ids, (std::vector<std::string>{"utt0"}));
-  EXPECT_EQ(results[0].dropped.at("max_seconds").count, 2);
+  EXPECT_EQ(results[0].dropped.at("max_seconds").count, 1);
   EXPECT_EQ(results[2].kept, 2);
 }
 
