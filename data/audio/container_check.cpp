@@ -117,23 +117,6 @@ SoundContainer check_wave(const ByteRange& bytes) {
   }
 }
 
-/// Metadata blocks, the first with the number of samples (RFC 9639); 0 of them means that the writer did not know.
-SoundContainer check_flac(const ByteRange& bytes) {
-  uint8_t block[4 + 18];
-  int64_t at = 4;
-  bytes.read_all(block, sizeof block, at, "the stream information");
-  bool known = (block[4 + 13] & 0x0f) != 0;
-  for (int i = 14; i < 18; ++i) known = known || block[4 + i] != 0;
-  for (bool last = false; !last;) {
-    bytes.read_all(block, 4, at, "a metadata block");
-    last = (block[0] & 0x80) != 0;
-    at += 4 + (block[1] << 16 | block[2] << 8 | block[3]);
-  }
-  if (at > bytes.size() || (known && at == bytes.size()))
-    throw DataError(bytes.name() + ": cut short: it ends before its samples begin; get it again");
-  return {.empty = at == bytes.size(), .end = bytes.size()};
-}
-
 }  // namespace
 
 void refuse_format(const ByteRange& bytes, const std::string& found) {

@@ -31,6 +31,9 @@ SoundContainer check_container(const ByteRange& bytes, TimeSpan part);
 /// missing or, in `part`, damaged.
 SoundContainer check_ogg(const ByteRange& bytes, TimeSpan part);
 
+/// The same for FLAC (RFC 9639). Where the header does not know the number of samples, the last frame must be whole.
+SoundContainer check_flac(const ByteRange& bytes);
+
 /// DataError: `found` is no format that is read, and what to do.
 [[noreturn]] void refuse_format(const ByteRange& bytes, const std::string& found);
 
