@@ -6,6 +6,7 @@
 #include <complex>
 #include <kissfft.hh>
 #include <numbers>
+#include <string>
 
 #include "core/error.h"
 #include "core/rng.h"
@@ -87,7 +88,13 @@ Fbank::Fbank(const FeatureOptions& options) : tables_(std::make_unique<Tables>()
       t.mel[b * kBins + k] = mel <= centre ? (mel - left) / step : (right - mel) / step;
       first = std::min(first, k), last = k + 1;
     }
-    t.band.emplace_back(std::min(first, last), last);
+    if (first >= last) {
+      throw ConfigError("features.mel_bins is " + std::to_string(t.bins) + ", too many: filter " + std::to_string(b) +
+                        " would be narrower than the " +
+                        std::to_string(kSampleRate / static_cast<double>(kFft)).substr(0, 5) +
+                        " Hz between two points of the spectrum, and empty; lower it, or widen low_hz to high_hz");
+    }
+    t.band.emplace_back(first, last);
   }
 }
 

@@ -14,6 +14,7 @@ namespace tactus {
 /// Window, filters and FFT tables, made once. Immutable: one object serves any number of threads.
 class Fbank {
  public:
+  /// ConfigError for an unknown window, frequencies out of order, and so many filters that one of them is empty.
   explicit Fbank(const FeatureOptions& options);
   ~Fbank();
   /// Number of frames of `samples` samples: 1 + floor((samples - 400) / 160), 0 for fewer than 400.

@@ -89,6 +89,11 @@ class Sound {
 
   void seek(int64_t frame) {
     if (frame == 0) return;
+    // Libvorbis crashes on the way when its tables are damaged; decoding one frame finds that out.
+    const bool ogg = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_OGG;
+    float first[kMaxChannels];
+    if (ogg && sf_readf_float(file_.get(), first, 1) != 1)
+      throw DataError(name_ + ": damaged: its first sample cannot be decoded");
     const sf_count_t reached = sf_seek(file_.get(), frame, SEEK_SET);
     check();
     if (reached != frame) throw DataError(name_ + ": damaged: cannot go to sample " + std::to_string(frame));

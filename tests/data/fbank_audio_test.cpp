@@ -77,6 +77,7 @@ TEST_F(FbankTest, OptionsAreChecked) {
   EXPECT_THROW(Fbank({.window = "hann"}), ConfigError);
   EXPECT_THROW(Fbank({.low_hz = 4000, .high_hz = 300}), ConfigError);
   EXPECT_THROW(Fbank({.high_hz = 9000}), ConfigError);
+  EXPECT_TRUE(contains(message_of<ConfigError>([] { Fbank({.mel_bins = 128}); }), "is 128, too many: filter "));
 }
 
 /// Silence, digital or constant, gives the floor and nothing that is not finite.
