@@ -19,7 +19,6 @@ struct Magic {
   std::string_view bytes, name;
 };
 constexpr Magic kForeign[] = {{0, "ID3", "MP3"},
-                              {0, "RF64", "RF64 (WAV beyond 4 GiB)"},
                               {0, "riff", "Wave64"},
                               {0, "FORM", "AIFF"},
                               {0, ".snd", "AU"},
@@ -71,14 +70,19 @@ void check_wave_codec(const ByteRange& bytes, const uint8_t* format, uint32_t si
   }
 }
 
+/// Chunks fill even numbers of bytes.
+int64_t padded(uint32_t size) { return static_cast<int64_t>(size) + (size & 1); }
+
 /// Whether the bytes from `at` to the end are chunks, or none.
 bool only_chunks(const ByteRange& bytes, int64_t at) {
   uint8_t chunk[8];
-  while (bytes.read(chunk, 8, at) == 8) at += 8 + static_cast<int64_t>(little_endian(chunk + 4, 4) + 1) / 2 * 2;
+  while (bytes.read(chunk, 8, at) == 8) at += 8 + padded(little_endian(chunk + 4, 4));
   return at == bytes.size();
 }
 
-SoundContainer check_data_chunk(const ByteRange& bytes, int64_t at, uint32_t size) {
+/// `long_size`: what the header of a file beyond 4 GiB says, or -1.
+SoundContainer check_data_chunk(const ByteRange& bytes, int64_t at, uint32_t short_size, int64_t long_size) {
+  const int64_t size = long_size >= 0 ? long_size : short_size;
   const int64_t rest = bytes.size() - at;
   if (size == 0) {
     if (!only_chunks(bytes, at)) {
@@ -87,7 +91,7 @@ SoundContainer check_data_chunk(const ByteRange& bytes, int64_t at, uint32_t siz
     }
     return {.empty = true, .end = bytes.size()};
   }
-  const bool unknown = size == 0x7fffffff || size == 0xffffffff || size == 0x7ffff000;
+  const bool unknown = long_size < 0 && (size == 0x7fffffff || size == 0xffffffff || size == 0x7ffff000);
   if (!unknown && size > rest) {
     throw DataError(bytes.name() + ": cut short: the header promises " + std::to_string(size) +
                     " bytes of samples, the file has " + std::to_string(rest) + "; get it again");
@@ -97,6 +101,7 @@ SoundContainer check_data_chunk(const ByteRange& bytes, int64_t at, uint32_t siz
 
 SoundContainer check_wave(const ByteRange& bytes) {
   bool has_format = false;
+  int64_t long_size = -1;
   for (int64_t at = 12;;) {
     uint8_t chunk[8];
     bytes.read_all(chunk, 8, at, "the header of a chunk");
@@ -111,9 +116,15 @@ SoundContainer check_wave(const ByteRange& bytes) {
       has_format = true;
     } else if (std::memcmp(chunk, "data", 4) == 0) {
       if (!has_format) throw DataError(bytes.name() + ": damaged: samples come before the format chunk");
-      return check_data_chunk(bytes, at, size);
+      return check_data_chunk(bytes, at, size, long_size);
+    } else if (std::memcmp(chunk, "ds64", 4) == 0) {
+      uint8_t sizes[16];
+      bytes.read_all(sizes, sizeof sizes, at, "the sizes of the file");
+      long_size = static_cast<int64_t>(
+          (static_cast<uint64_t>(little_endian(sizes + 12, 4)) << 32 | little_endian(sizes + 8, 4)) &
+          (~uint64_t{0} >> 1));
     }
-    at += static_cast<int64_t>(size) + (size & 1);  // chunks are padded to even sizes
+    at += padded(size);
   }
 }
 
@@ -129,7 +140,8 @@ SoundContainer check_container(const ByteRange& bytes, TimeSpan part) {
   if (bytes.size() == 0) throw DataError(bytes.name() + ": has 0 bytes, expected a sound file");
   Head head{};
   const int64_t got = bytes.read(head.data(), static_cast<int64_t>(head.size()), 0);
-  if (begins(head, "RIFF") && (got < 12 || begins(head, "WAVE", 8))) return check_wave(bytes);
+  const bool riff = begins(head, "RIFF") || begins(head, "RF64");  // the second for files beyond 4 GiB (EBU Tech 3306)
+  if (riff && (got < 12 || begins(head, "WAVE", 8))) return check_wave(bytes);
   if (begins(head, "fLaC")) return check_flac(bytes);
   if (begins(head, "OggS")) return check_ogg(bytes, part);
   refuse_unknown(bytes, head);

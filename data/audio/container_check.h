@@ -21,10 +21,10 @@ struct SoundContainer {
   int64_t seek_limit = std::numeric_limits<int64_t>::max();
 };
 
-/// RIFF/WAVE with PCM, float, A-law or mu-law samples, FLAC, Ogg with one stream of Vorbis or Opus. DataError, naming
-/// what was found, for other formats and codecs, and for files that end before they should: a data chunk or a metadata
-/// block that reaches beyond the end, an Ogg stream without its last page. The sizes 0x7fffffff, 0xffffffff and
-/// 0x7ffff000, which programs write that cannot go back to the header, stand for all bytes to the end.
+/// RIFF/WAVE and RF64 with PCM, float, A-law or mu-law samples, FLAC, Ogg with one stream of Vorbis or Opus. DataError,
+/// naming what was found, for other formats and codecs, and for files that end before they should: a data chunk or a
+/// metadata block that reaches beyond the end, an Ogg stream without its last page. The sizes 0x7fffffff, 0xffffffff
+/// and 0x7ffff000, which programs write that cannot go back to the header, stand for all bytes to the end.
 SoundContainer check_container(const ByteRange& bytes, TimeSpan part);
 
 /// The same for Ogg (RFC 3533), whose pages are numbered and have checksums: DataError as well for a page that is

@@ -10,9 +10,9 @@
 namespace tactus {
 
 /// Reads the sound that `media` (kind audio) points to: WAV (PCM 8, 16, 24, 32 bits, float, A-law and mu-law,
-/// WAVE_EXTENSIBLE), FLAC, Ogg with Vorbis or Opus; whole, as a byte range of a larger file, or a part in time, of
-/// which only the part is decoded. A part begins and ends at the nearest samples; it may reach beyond the recording by
-/// half a second, as published segmentations do, and then ends with it.
+/// WAVE_EXTENSIBLE, RF64), FLAC, Ogg with Vorbis or Opus; whole, as a byte range of a larger file, or a part in time,
+/// of which only the part is decoded. A part begins and ends at the nearest samples; it may reach beyond the recording
+/// by half a second, as published segmentations do, and then ends with it.
 ///
 /// Channels are averaged before resampling, so that one resampling serves all; `speed` s is part of that one
 /// resampling: N samples at R Hz become round(16000 N / (R s)), as `sox speed` makes them.

@@ -106,6 +106,7 @@ class AudioFuzzTest : public FolderTest {
 TEST_F(AudioFuzzTest, Wav) {
   run(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 1, 300);
   run(SF_FORMAT_WAVEX | SF_FORMAT_PCM_24, 2, 300);
+  run(SF_FORMAT_RF64 | SF_FORMAT_PCM_16, 1, 300);
 }
 
 TEST_F(AudioFuzzTest, Flac) { run(SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 1, 300); }

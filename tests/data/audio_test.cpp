@@ -12,6 +12,7 @@ namespace tactus {
 namespace {
 
 const std::map<std::string, int> kFormats = {{"a.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+                                             {"a.rf64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16},
                                              {"a.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
                                              {"a.ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
                                              {"a.opus", SF_FORMAT_OGG | SF_FORMAT_OPUS}};
@@ -31,7 +32,7 @@ class AudioTest : public FolderTest {
 
 TEST_F(AudioTest, IntegerFormatsAreExact) {
   const std::vector<float> samples = noise(5000);
-  for (int container : {SF_FORMAT_WAV, SF_FORMAT_WAVEX, SF_FORMAT_FLAC}) {
+  for (int container : {SF_FORMAT_WAV, SF_FORMAT_WAVEX, SF_FORMAT_RF64, SF_FORMAT_FLAC}) {
     for (int codec : {SF_FORMAT_PCM_16, SF_FORMAT_PCM_24, SF_FORMAT_PCM_32, SF_FORMAT_FLOAT, SF_FORMAT_DOUBLE}) {
       if (container == SF_FORMAT_FLAC && codec > SF_FORMAT_PCM_24) continue;
       write_sound(path("a"), samples, 16000, 1, container | codec);
@@ -197,8 +198,7 @@ TEST_F(AudioTest, OtherCodecsAreRefusedByName) {
                                      {SF_FORMAT_AU | SF_FORMAT_PCM_16, "AU"},
                                      {SF_FORMAT_NIST | SF_FORMAT_PCM_16, "NIST SPHERE"},
                                      {SF_FORMAT_CAF | SF_FORMAT_PCM_16, "Core Audio"},
-                                     {SF_FORMAT_W64 | SF_FORMAT_PCM_16, "Wave64"},
-                                     {SF_FORMAT_RF64 | SF_FORMAT_PCM_16, "RF64 (WAV beyond 4 GiB)"}}) {
+                                     {SF_FORMAT_W64 | SF_FORMAT_PCM_16, "Wave64"}}) {
     write_sound(path("x"), noise(4000), 16000, 1, format);
     refused(path("x"), name);
   }
