@@ -52,6 +52,17 @@ def fetch(packages, work):
     return roots
 
 
+def with_dependencies(packages, work):
+    """Names of the packages and of all that they depend on, down to the C library, whatever is installed here."""
+    options = [*_apt_options(package_lists(work)), "-o", "Dir::State::status=/dev/null"]
+    result = _run_apt(["apt-get", "-q", "-s", "install", "--no-install-recommends", *packages, *options], work)
+    names = re.findall(r"^Inst (\S+)", result.stdout, re.M)
+    if result.returncode != 0 or not names:
+        raise RecipeError(f"the packages that {', '.join(packages)} depend on are not in the lists of this system's sources "
+                          f"({_system_name()}); run the recipe on Debian 12")
+    return sorted(names)
+
+
 def package_version(name, work):
     """Version of a fetched package, as Debian writes it."""
     deb = Path(work) / "packages" / (name + ".deb")
@@ -307,16 +318,26 @@ def recipe_arguments(name, description):
 
 
 def prepare(tactus, recipe, tables, out, settings=()):
-    """Runs `tactus prepare` on the recipe configs/recipes/RECIPE.yaml with the tables in folder `tables`."""
-    if not Path(tactus).is_file():
-        raise RecipeError(f"program {tactus} is missing: build it (./run build), name it with --tactus, or give --no-prepare")
-    command = [str(Path(tactus)), "prepare", str(REPOSITORY / "configs/recipes" / (recipe + ".yaml")), "--out", str(out)]
-    for setting in (f"input.path={Path(tables).resolve()}", *settings):
-        command += ["--set", setting]
-    sys.stdout.flush()
-    code = subprocess.run(command).returncode
-    if code != 0:
-        raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code if code > 0 else 1)
+    """Runs `tactus prepare` on configs/recipes/RECIPE.yaml with the tables in folder `tables`, unless OUT holds the corpus
+    of these tables already. `tactus` is the program's path, or the words of a command that starts it."""
+    command = [str(word) for word in (tactus if isinstance(tactus, (list, tuple)) else [tactus])]
+    if not Path(command[-1]).is_file():
+        raise RecipeError(f"program {command[-1]} is missing: build it (./run build), name it with --tactus, or give --no-prepare")
+    configuration, out = REPOSITORY / "configs/recipes" / (recipe + ".yaml"), Path(out)
+    facts = ["corpus", digest_of_files(configuration, command[-1], *sorted(Path(tables).glob("*.tsv"))), list(settings)]
+
+    def run():
+        words = [*command, "prepare", str(configuration), "--out", str(out)]
+        for setting in (f"input.path={Path(tables).resolve()}", *settings):
+            words += ["--set", setting]
+        sys.stdout.flush()
+        code = subprocess.run(words).returncode
+        if code != 0:
+            raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code if code > 0 else 1)
+        return [out / "corpus.h5"]
+
+    if not make_once(out, facts, run):
+        note(f"{out / 'corpus.h5'} is complete already")
 
 
 def run_recipe(main):
