@@ -17,7 +17,8 @@ std::string MediaRef::to_string() const {
   if (!dataset.empty()) text += ":" + dataset;
   if (start_seconds > 0 || duration_seconds >= 0) {
     char part[64];
-    std::snprintf(part, sizeof part, ":%g+%gs", start_seconds, duration_seconds);
+    std::snprintf(part, sizeof part, duration_seconds >= 0 ? ":%g+%gs" : ":%gs to the end", start_seconds,
+                  duration_seconds);
     text += part;
   }
   return text;

@@ -106,7 +106,7 @@ TEST_F(MatrixFileTest, PartsBeyondTheEnd) {
   const std::string file = media.path;
   media.start_seconds = 1;
   EXPECT_EQ(message(media), file +
-                                ":1+-1s: the part begins beyond the matrix of 100 rows at 100 rows per second, which "
+                                ":1s to the end: the part begins beyond the matrix of 100 rows at 100 rows per second, which "
                                 "end at 1 s");
   media.start_seconds = 1e300;
   EXPECT_TRUE(contains(message(media), "begins beyond the matrix"));

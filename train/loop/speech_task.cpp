@@ -9,6 +9,10 @@ Context make_context(const std::string& device, int64_t threads, int64_t memory_
 }
 
 Vocabularies vocabularies_of(const RunOptions& options, const Corpus& corpus) {
+  if (corpus.features().frame_width() == 0) {
+    throw ConfigError("task " + options.task + " learns from speech, and " + corpus.path() +
+                      " holds text; give it a corpus prepared with features.kind fbank or stored");
+  }
   if (corpus.features().frame_width() != options.model.features) {
     throw ConfigError("model.features is " + std::to_string(options.model.features) + ", but " + corpus.path() +
                       " has " + std::to_string(corpus.features().frame_width()) + " feature bins; set it to that");
