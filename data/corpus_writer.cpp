@@ -38,6 +38,18 @@ void add_tokens(RaggedSpool& spool, const std::vector<int32_t>& ids, h5::Stored 
   spool.add(bytes.data(), bytes.size(), static_cast<int64_t>(ids.size()));
 }
 
+/// Names of columns as names of HDF5 objects: without slashes, not empty, not ".", each once.
+std::vector<std::string> object_names(const std::vector<std::string>& columns) {
+  std::vector<std::string> names;
+  for (std::string name : columns) {
+    std::replace(name.begin(), name.end(), '/', '_');
+    if (name.empty() || name == ".") name = "column";
+    while (std::find(names.begin(), names.end(), name) != names.end()) name += "_";
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 void copy_bytes(int from, int64_t from_offset, const std::string& from_path, int64_t bytes, int to, int64_t to_offset,
                 const std::string& to_path) {
   std::vector<char> block(static_cast<size_t>(std::min<int64_t>(bytes, 1 << 22)));
@@ -175,7 +187,9 @@ void CorpusWriter::begin_split(const std::string& name, const SplitColumns& colu
   if (name.empty() || name == corpus_format::kTokenizerGroup || name.find('/') != std::string::npos)
     throw ConfigError(file_.path() + ": '" + name + "' cannot be the name of a split");
   if (file_.exists(name)) throw ConfigError(file_.path() + ": split '" + name + "' is given twice");
-  split_ = std::make_unique<Split>(file_.path(), name, columns, encoder_.options().features.frame_width());
+  SplitColumns named = columns;
+  named.extra = object_names(columns.extra);
+  split_ = std::make_unique<Split>(file_.path(), name, named, encoder_.options().features.frame_width());
 }
 
 void CorpusWriter::add(const Item& item, const EncodedItem& e) {

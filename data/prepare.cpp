@@ -2,12 +2,14 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "core/error.h"
 #include "core/log.h"
 #include "core/signals.h"
+#include "data/corpus_format.h"
 #include "data/corpus_writer.h"
 #include "data/line_sample.h"
 #include "data/prepare_split.h"
@@ -20,6 +22,13 @@ constexpr const char* kPartsSuffix = ".parts";
 
 void check_options(const PrepareOptions& o) {
   if (o.splits.empty()) throw ConfigError("prepare: splits is empty, expected at least train");
+  for (auto name = o.splits.begin(); name != o.splits.end(); ++name) {
+    if (std::find(o.splits.begin(), name, *name) != name)
+      throw ConfigError("prepare: split '" + *name + "' is given twice");
+    if (name->empty() || name->find('/') != std::string::npos || *name == "." ||
+        *name == corpus_format::kTokenizerGroup)
+      throw ConfigError("prepare: '" + *name + "' cannot be the name of a split");
+  }
   if (o.joint_vocabulary && o.source.enabled())
     throw ConfigError("prepare: joint_vocabulary takes the options of target for both sides; leave out source");
   if (!o.target.enabled()) throw ConfigError("prepare: target.model is none, expected a tokenizer");

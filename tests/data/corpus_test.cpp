@@ -44,6 +44,26 @@ TEST_F(CorpusTest, RoundTrip) {
   EXPECT_EQ(files(), std::vector<std::string>{"c.h5"});
 }
 
+/// Columns of the input may have names that mean something to HDF5.
+TEST_F(CorpusTest, ExtraColumnsKeepTheirValues) {
+  CorpusWriter writer(path("c.h5"), {.features = {.kind = "none"}}, Tokenizer::train({}, {.model = "bytes"}, ""),
+                      std::nullopt);
+  SplitColumns columns;
+  columns.extra = {"a/b", "", ".", "a_b", "plain \xc3\xa4"};
+  writer.begin_split("train", columns);
+  Item item = toy_item(0);
+  item.id = "x/../y", item.extra = {"1", "2", "3", "4", "5"};
+  writer.add(item, std::span<const float>());
+  writer.end_split(report_json(1, 1, 0, {}));
+  writer.commit();
+  const auto split = Corpus::open(path("c.h5")).split("train");
+  std::map<std::string, std::string> found;
+  for (const auto& [name, column] : split->extra()) found[name] = column[0];
+  EXPECT_EQ(found, (std::map<std::string, std::string>{
+                       {"a_b", "1"}, {"column", "2"}, {"column_", "3"}, {"a_b_", "4"}, {"plain \xc3\xa4", "5"}}));
+  EXPECT_EQ(split->id(0), "x/../y");
+}
+
 TEST_F(CorpusTest, AnOpenCorpusSurvivesItsReplacement) {
   write_toy_corpus(path("c.h5"), {7, 9});
   Corpus corpus = Corpus::open(path("c.h5"));

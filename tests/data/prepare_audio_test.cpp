@@ -262,6 +262,10 @@ TEST_F(PrepareTest, OptionsAndManifestsAreChecked) {
   EXPECT_TRUE(contains(message_of<DataError>([&] { run(o); }), "no usable item"));
   o.splits = {};
   EXPECT_THROW(run(o), ConfigError);
+  o.splits = {"train", "dev", "train"};
+  EXPECT_TRUE(contains(message_of<ConfigError>([&] { run(o); }), "'train' is given twice"));
+  o.splits = {"train", "tokenizer"};
+  EXPECT_TRUE(contains(message_of<ConfigError>([&] { run(o); }), "'tokenizer' cannot be the name"));
   o = options("c.h5");
   o.on_error = "shrug";
   EXPECT_THROW(run(o), ConfigError);
