@@ -16,14 +16,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whether no frame differs from the first one: digital silence, of which every frame is the same. A single frame says
-/// nothing when normalisation has made it zero.
-bool is_silent(const char* frames, int64_t length, int64_t row_bytes) {
+/// Whether no frame differs from the first one, as in digital silence or a steady tone: there are no words in it. A
+/// single frame says nothing when normalisation has made it zero.
+bool is_unchanging(const char* frames, int64_t length, int64_t row_bytes) {
   if (length == 1) return std::all_of(frames, frames + row_bytes, [](char byte) { return byte == 0; });
   return std::memcmp(frames, frames + row_bytes, static_cast<size_t>((length - 1) * row_bytes)) == 0;
 }
 
-/// Leaves the features of those utterances of which the encoder leaves at least one row and which are not silent; the
+/// Leaves the features of those utterances of which the encoder leaves at least one row and which change in time; the
 /// others have no translation but an empty one. Targets, which decoding does not need, stay as they were. Returns which
 /// utterances were kept and counts the others.
 std::vector<size_t> leave_out_empty(const SpeechModel& model, Batch& batch, DecodeReport& report) {
@@ -36,8 +36,8 @@ std::vector<size_t> leave_out_empty(const SpeechModel& model, Batch& batch, Deco
     const int64_t bytes = length * row_bytes;
     if (model.encoder().out_length(length) == 0) {
       ++report.empty;
-    } else if (is_silent(from, length, row_bytes)) {
-      ++report.silent;
+    } else if (is_unchanging(from, length, row_bytes)) {
+      ++report.unchanging;
     } else {
       kept.push_back(i);
       lengths.push_back(length);
@@ -153,11 +153,11 @@ DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string&
 
 namespace {
 
-/// The hypothesis as a field of a table: a model of bytes, or of pieces that fall back to bytes, can write tabs, line
-/// breaks and half characters.
-std::string as_field(const std::string& hypothesis) {
+/// Text as a field of a table: a model of bytes, or of pieces that fall back to bytes, can write tabs, line breaks and
+/// half characters, and ids of JSON may hold them.
+std::string as_field(const std::string& text) {
   int64_t replaced = 0;
-  std::string field = with_invalid_utf8_replaced(hypothesis, replaced);
+  std::string field = with_invalid_utf8_replaced(text, replaced);
   for (char& c : field) {
     if (c == '\t' || c == '\n' || c == '\r' || c == '\0') c = ' ';
   }
@@ -171,7 +171,7 @@ std::string decoded_text(const DecodeReport& report) {
   char score[32];
   for (const DecodedLine& line : report.lines) {
     std::snprintf(score, sizeof score, "%.6f", line.score);
-    text += line.id + "\t" + as_field(line.hypothesis) + "\t" + score + "\n";
+    text += as_field(line.id) + "\t" + as_field(line.hypothesis) + "\t" + score + "\n";
   }
   return text;
 }
