@@ -58,6 +58,22 @@ std::vector<T> make_buffer(int64_t count, const std::string& file, const std::st
   }
 }
 
+/// Refuses a shape that the file cannot hold, before memory is taken for it. Shapes are bounded by what deflate can do
+/// at best, because chunks may be compressed; small ones may hold fill values alone.
+void check_claim(hid_t dataset, int64_t count, const std::string& file, const std::string& name) {
+  constexpr int64_t kSmall = 1 << 26, kBestRatio = 1032;
+  const Handle type = own(H5Dget_type(dataset), H5Tclose, file, name, "cannot read its type");
+  const Handle whole = own(H5Iget_file_id(dataset), H5Fclose, file, name, "cannot find its file");
+  hsize_t file_bytes = 0;
+  if (H5Fget_filesize(whole.get(), &file_bytes) < 0) fail(file, name, "cannot read the size of its file");
+  int64_t bytes = 0;
+  const bool huge = __builtin_mul_overflow(count, static_cast<int64_t>(H5Tget_size(type.get())), &bytes);
+  if (huge || (bytes > kSmall && bytes / kBestRatio > static_cast<int64_t>(file_bytes))) {
+    throw DataError(file + ": " + name + ": claims " + std::to_string(count) + " values, more than a file of " +
+                    std::to_string(file_bytes) + " bytes can hold; it is damaged");
+  }
+}
+
 /// Creation properties of a file, group or dataset without time stamps: the same content gives the same bytes.
 Handle creation(hid_t kind) {
   Handle properties(H5Pcreate(kind), H5Pclose);
@@ -204,6 +220,7 @@ std::vector<T> File::read(const std::string& name) const {
   Handle space = open_space(dataset.get(), path_, name);
   hssize_t count = H5Sget_simple_extent_npoints(space.get());
   if (count < 0) fail(path_, name, "cannot read its shape");
+  check_claim(dataset.get(), count, path_, name);
   std::vector<T> values = make_buffer<T>(count, path_, name);
   if (count == 0) return values;
   if (H5Dread(dataset.get(), native_type<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
@@ -221,6 +238,7 @@ std::vector<T> File::read_rows(const std::string& name, int64_t begin, int64_t e
                     std::to_string(shape.empty() ? 0 : shape[0]) + " were asked for");
   }
   shape[0] = end - begin;
+  check_claim(dataset.get(), product(shape), path_, name);
   std::vector<T> values = make_buffer<T>(product(shape), path_, name);
   if (values.empty()) return values;
   Handle memory = select_rows(space.get(), shape, begin, end - begin, path_, name);
@@ -235,6 +253,7 @@ std::vector<std::string> File::read_strings(const std::string& name) const {
   Handle type = own(H5Dget_type(dataset.get()), H5Tclose, path_, name, "cannot read its type");
   hssize_t count = H5Sget_simple_extent_npoints(space.get());
   if (count < 0) fail(path_, name, "cannot read its shape");
+  check_claim(dataset.get(), count, path_, name);
   auto read = [&](hid_t memory, void* to) { return H5Dread(dataset.get(), memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to); };
   return read_string_values(type.get(), space.get(), count, read, path_, name);
 }

@@ -1,6 +1,7 @@
 #include "data/batch_loader.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -27,7 +28,8 @@ bool BatchLoader::normalise(LoaderPosition& position) const {
 }
 
 void BatchLoader::start(LoaderPosition position) {
-  if (position.epoch < 0 || position.index < 0 || position.index > plan_.batches()) {
+  constexpr int64_t kMostEpochs = std::numeric_limits<int32_t>::max();
+  if (position.epoch < 0 || position.epoch > kMostEpochs || position.index < 0 || position.index > plan_.batches()) {
     throw DataError("loader: position epoch " + std::to_string(position.epoch) + ", batch " +
                     std::to_string(position.index) + " is beyond the " + std::to_string(plan_.batches()) +
                     " batches of the plan; the corpus or the batch options have changed");

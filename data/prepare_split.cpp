@@ -75,6 +75,7 @@ class SplitWork {
   void leave_out(ProcessedItem& p, const std::string& reason, const std::string& message, bool stops) const;
   void take(const std::vector<Item>& items, std::vector<ProcessedItem>& processed, const PartFrames& frames);
   void finish();
+  void check_durations() const;
   void check_unknown(const Unknown& unknown, int64_t tokens, const TokenizerOptions& options, const char* side) const;
 
   const PrepareJob& job_;
@@ -292,8 +293,22 @@ void SplitWork::finish() {
          disagree_.first + "); the audio counts");
   }
   if (result_.kept == 0) throw DataError(job_.options.input.path + ": no usable item in split " + name_);
+  check_durations();
   check_unknown(unknown_target_, result_.target_tokens, job_.options.target, "target");
   check_unknown(unknown_source_, result_.source_tokens, job_.options.source, "source");
+}
+
+/// Limits in the wrong unit leave hardly anything.
+void SplitWork::check_durations() const {
+  DropCounts beyond;
+  for (const char* limit : {"min_seconds", "max_seconds"}) {
+    if (const auto found = result_.dropped.find(limit); found != result_.dropped.end()) beyond.insert(*found);
+  }
+  if (total(beyond) * 2 <= result_.items) return;
+  throw DataError(job_.options.input.path + ": " + std::to_string(total(beyond)) + " of " +
+                  std::to_string(result_.items) + " items of " + name_ +
+                  " are beyond the limits: " + tactus::to_string(beyond) +
+                  "; more than half is too much: check the limits and their unit (seconds)");
 }
 
 void SplitWork::check_unknown(const Unknown& unknown, int64_t tokens, const TokenizerOptions& options,

@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "data/text_lines.h"
 #include "data/tokenizer_model.h"
+#include "data/tokenizers/charsmap.h"
 
 namespace tactus {
 namespace {
@@ -128,11 +129,14 @@ struct Message {
     if (good) bytes.remove_prefix(count);
     return part;
   }
-  /// Calls f(field, value, content) for each field; one of value and content is meant.
+  /// Calls f(field, value, content) for each field; one of value and content is meant. False when something did not
+  /// fit.
   template <class F>
-  void each(F f) {
+  bool each(F f) {
     while (good && !bytes.empty()) {
       const uint64_t tag = number();
+      // The library reads tags as 32 bits and would see another field.
+      if (tag > 0xffffffffu) good = false;
       switch (tag & 7) {
         case 0:
           f(tag >> 3, number(), std::string_view());
@@ -150,8 +154,22 @@ struct Message {
           good = false;
       }
     }
+    return good;
   }
 };
+
+/// Whether the message can be given to the library. normalizer_spec (field 3) and denormalizer_spec (field 5) hold a
+/// precompiled_charsmap (field 2), which the library follows beyond its end where it is damaged.
+bool is_safe(std::string_view proto) {
+  bool sound = true;
+  const bool whole = Message{proto}.each([&](uint64_t field, uint64_t, std::string_view content) {
+    if (field != 3 && field != 5) return;
+    sound &= Message{content}.each([&](uint64_t inner, uint64_t, std::string_view charsmap) {
+      if (inner == 2) sound &= charsmap_is_sound(charsmap);
+    });
+  });
+  return whole && sound;
+}
 
 /// The kind is a number in the model's message: trainer_spec (field 2) holds model_type (field 3). Read from the bytes,
 /// because the library's packages do not install the message's header.
@@ -220,6 +238,7 @@ std::shared_ptr<SentencePieceModel> load_proto(std::string_view proto, const std
       proto.empty() ? sentencepiece::util::Status(sentencepiece::util::StatusCode::kInvalidArgument, "it is empty")
                     : m->processor.LoadFromSerializedProto(proto);
   if (!status.ok()) throw DataError(where + ": not a SentencePiece model (" + one_line(status) + ")");
+  if (!is_safe(proto)) throw DataError(where + ": a SentencePiece model whose table of characters is damaged");
   m->kind = kind_of(proto);
   return m;
 }

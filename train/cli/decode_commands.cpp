@@ -35,6 +35,9 @@ void print_costs(const DecodeReport& r) {
   if (r.empty > 0)
     std::fprintf(stderr, "too short for the encoder, so left empty: %lld utterances\n",
                  static_cast<long long>(r.empty));
+  if (r.unchanging > 0)
+    std::fprintf(stderr, "silent (every frame the same), so left empty: %lld utterances\n",
+                 static_cast<long long>(r.unchanging));
 }
 
 void decode(const DecodeArguments& a) {

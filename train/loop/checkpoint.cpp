@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <set>
@@ -20,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kTemporary = ".writing-";
 constexpr const char* kRetired = ".retired-";
+constexpr const char* kFormat = "tactus checkpoint";
+constexpr int64_t kVersion = 1;
 
 /// FNV-1a over 8-byte words (the last one padded): a whole model in well under a second.
 std::string checksum(const std::string& path) {
@@ -52,7 +55,7 @@ void flush_to_disk(const std::string& path) {
 
 void write_manifest(const std::string& folder, const std::vector<std::string>& files) {
   JsonWriter json;
-  json.begin_object().field("format", "tactus checkpoint").field("version", 1).key("files").begin_array();
+  json.begin_object().field("format", kFormat).field("version", kVersion).key("files").begin_array();
   for (const std::string& name : files) {
     const std::string path = folder + "/" + name;
     flush_to_disk(path);
@@ -64,9 +67,31 @@ void write_manifest(const std::string& folder, const std::vector<std::string>& f
 
 int64_t update_of(const fs::path& p) {
   const std::string name = p.filename().string();
-  if (name.rfind("step-", 0) != 0 || name.find_first_not_of("0123456789", 5) != std::string::npos || name.size() == 5)
-    return -1;
-  return std::stoll(name.substr(5));
+  if (!name.starts_with("step-")) return -1;
+  int64_t update = -1;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + 5, end, update);
+  // Another spelling of the same number would be another folder.
+  return error == std::errc() && stop == end && name == "step-" + std::to_string(update) ? update : -1;
+}
+
+/// The files that a manifest lists, none of them outside its folder.
+const std::vector<Json>& listed_files(const Json& manifest, const std::string& path) {
+  if (manifest.at("format").as_string() != kFormat) throw DataError(path + ": not the manifest of a checkpoint");
+  if (const int64_t version = manifest.at("version").as_int(); version != kVersion) {
+    throw DataError(path + ": checkpoint of version " + std::to_string(version) + ", this program reads version " +
+                    std::to_string(kVersion));
+  }
+  const std::vector<Json>& files = manifest.at("files").items();
+  bool model = false;
+  for (const Json& f : files) {
+    const std::string& name = f.at("name").as_string();
+    if (name != "model.h5" && name != "state.h5")
+      throw DataError(path + ": lists '" + name + "', expected model.h5 and state.h5");
+    model |= name == "model.h5";
+  }
+  if (!model) throw DataError(path + ": does not list model.h5");
+  return files;
 }
 
 }  // namespace
@@ -77,7 +102,7 @@ std::string verify_checkpoint(const std::string& folder, bool with_state) {
     if (!fs::exists(manifest)) return folder + ": has no manifest";
     const Json json = parse_json(read_text_file(manifest), manifest);
     bool state = false;
-    for (const Json& f : json.at("files").items()) {
+    for (const Json& f : listed_files(json, manifest)) {
       const std::string path = folder + "/" + f.at("name").as_string();
       state |= f.at("name").as_string() == "state.h5";
       if (!fs::exists(path)) return path + ": is missing";

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/log.h"
 #include "core/signals.h"
+#include "data/text_lines.h"
 #include "train/loop/checkpoint.h"
 #include "train/loop/train_data.h"
 
@@ -15,16 +16,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Leaves the features of those utterances of which the encoder leaves at least one row; others have no translation but
-/// an empty one. Targets, which decoding does not need, stay as they were. Returns which utterances were kept.
-std::vector<size_t> leave_out_empty(const SpeechModel& model, Batch& batch) {
+/// Whether no frame differs from the first one, as in digital silence or a steady tone: there are no words in it. A
+/// single frame says nothing when normalisation has made it zero.
+bool is_unchanging(const char* frames, int64_t length, int64_t row_bytes) {
+  if (length == 1) return std::all_of(frames, frames + row_bytes, [](char byte) { return byte == 0; });
+  return std::memcmp(frames, frames + row_bytes, static_cast<size_t>((length - 1) * row_bytes)) == 0;
+}
+
+/// Leaves the features of those utterances of which the encoder leaves at least one row and which change in time; the
+/// others have no translation but an empty one. Targets, which decoding does not need, stay as they were. Returns which
+/// utterances were kept and counts the others.
+std::vector<size_t> leave_out_empty(const SpeechModel& model, Batch& batch, DecodeReport& report) {
   std::vector<size_t> kept;
   char *from = batch.features.as<char>(), *to = from;
   std::vector<int64_t> lengths;
   std::vector<int32_t> utterances;
   for (size_t i = 0; i < batch.frame_lengths.size(); ++i) {
-    const int64_t length = batch.frame_lengths[i], bytes = length * batch.bins * size_of(batch.dtype);
-    if (model.encoder().out_length(length) > 0) {
+    const int64_t length = batch.frame_lengths[i], row_bytes = batch.bins * size_of(batch.dtype);
+    const int64_t bytes = length * row_bytes;
+    if (model.encoder().out_length(length) == 0) {
+      ++report.empty;
+    } else if (is_unchanging(from, length, row_bytes)) {
+      ++report.unchanging;
+    } else {
       kept.push_back(i);
       lengths.push_back(length);
       utterances.push_back(batch.utterances[i]);
@@ -97,8 +111,7 @@ DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string&
   for (int64_t number = 0; number < plan.batches(); ++number) {
     Batch batch = *loader.next();
     const std::vector<int32_t> rows = batch.utterances;
-    const std::vector<size_t> kept = leave_out_empty(task.model(), batch);
-    report.empty += static_cast<int64_t>(rows.size() - kept.size());
+    const std::vector<size_t> kept = leave_out_empty(task.model(), batch, report);
     if (kept.empty()) continue;
     ctx.allocator().set_hint("decoding " + std::to_string(kept.size()) + " utterances with beam " +
                              std::to_string(model.options.decode.beam) +
@@ -138,12 +151,27 @@ DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string&
   return report;
 }
 
+namespace {
+
+/// Text as a field of a table: a model of bytes, or of pieces that fall back to bytes, can write tabs, line breaks and
+/// half characters, and ids of JSON may hold them.
+std::string as_field(const std::string& text) {
+  int64_t replaced = 0;
+  std::string field = with_invalid_utf8_replaced(text, replaced);
+  for (char& c : field) {
+    if (c == '\t' || c == '\n' || c == '\r' || c == '\0') c = ' ';
+  }
+  return field;
+}
+
+}  // namespace
+
 std::string decoded_text(const DecodeReport& report) {
   std::string text = "id\thypothesis\tscore\n";
   char score[32];
   for (const DecodedLine& line : report.lines) {
     std::snprintf(score, sizeof score, "%.6f", line.score);
-    text += line.id + "\t" + line.hypothesis + "\t" + score + "\n";
+    text += as_field(line.id) + "\t" + as_field(line.hypothesis) + "\t" + score + "\n";
   }
   return text;
 }

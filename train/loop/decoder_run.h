@@ -38,13 +38,15 @@ struct DecodeReport {
       0;               ///< live bytes at the fullest moment of each batch, averaged: comparable to published averages
   SearchMemory cache;  ///< largest batch
   int64_t empty = 0;   ///< utterances too short for the encoder: empty output
+  int64_t unchanging = 0;  ///< utterances of which every frame is the same, as in silence: empty output
 };
 
 /// DataError when the corpus does not fit the model (features or tokenizer). Progress goes to the log. Error when
 /// stopped by a signal.
 DecodeReport decode_split(LoadedModel& model, Corpus& corpus, const std::string& split);
 
-/// id, hypothesis, score: a header and one line for each input.
+/// id, hypothesis, score: a header and one line for each input. Tabs, line breaks and NUL bytes in a field become
+/// spaces, bytes that are no UTF-8 U+FFFD.
 std::string decoded_text(const DecodeReport& report);
 /// The same, written atomically.
 void write_decoded(const std::string& path, const DecodeReport& report);

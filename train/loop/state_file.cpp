@@ -76,12 +76,19 @@ void write_state_file(const std::string& path, const TrainState& state, Paramete
 TrainState read_state_counters(const std::string& path) {
   const h5::File file = open_state(path);
   TrainState state;
-  each_counter(state, [&](const char* name, int64_t& value) { value = file.attribute_int("/", name); });
+  each_counter(state, [&](const char* name, int64_t& value) {
+    value = file.attribute_int("/", name);
+    if (value < 0) throw DataError(path + ": " + name + " is " + std::to_string(value) + ", it cannot be negative");
+  });
   each_real(state, [&](const char* name, double& value) { value = file.attribute_real("/", name); });
   state.corpus_fingerprint = file.read_string("/corpus_fingerprint");
   const std::vector<int64_t> updates = file.read<int64_t>("/best_updates");
   const std::vector<double> metrics = file.read<double>("/best_metrics");
-  for (size_t i = 0; i < updates.size(); ++i) state.best.push_back({updates[i], metrics.at(i)});
+  if (metrics.size() != updates.size()) {
+    throw DataError(path + ": " + std::to_string(updates.size()) + " best updates with " +
+                    std::to_string(metrics.size()) + " scores");
+  }
+  for (size_t i = 0; i < updates.size(); ++i) state.best.push_back({updates[i], metrics[i]});
   return state;
 }
 

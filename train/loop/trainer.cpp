@@ -142,7 +142,9 @@ void Trainer::resume(const ResumeOptions& r) {
   }
   const ModelInfo stored = read_model_info(folder + "/model.h5");
   if (stored.target_tokenizer != info_.target_tokenizer)
-    throw DataError(options_.data.corpus + ": its tokenizer differs from that of " + folder);
+    throw DataError(options_.data.corpus + ": its target tokenizer differs from that of " + folder);
+  if (!info_.source_tokenizer.empty() && stored.source_tokenizer != info_.source_tokenizer)
+    throw DataError(options_.data.corpus + ": its source tokenizer differs from that of " + folder);
   if (const std::string change = changed_line(stored.config_yaml, info_.config_yaml); !change.empty()) {
     if (r.same_config) {
       throw ConfigError(run_ + ": holds a run of another configuration (" + change +
