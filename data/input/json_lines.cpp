@@ -100,7 +100,7 @@ class JsonLinesReader : public ItemReader {
     item.speaker = optional("speaker"), item.subset = optional("subset");
     for (const std::string& key : extra_columns_) item.extra.push_back(optional(key));
     // Line breaks inside a string are text here, but every other part of the program reads one item a line.
-    for (std::string* text : {&item.tgt_text, &item.src_text, &item.src2_text})
+    for (std::string* text : {&item.id, &item.speaker, &item.subset, &item.tgt_text, &item.src_text, &item.src2_text})
       std::replace(text->begin(), text->end(), '\n', ' ');
     if (!has_media_) return;
     item.media = media_.parse(text_of(json.at("audio")));
