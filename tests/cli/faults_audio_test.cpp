@@ -227,7 +227,7 @@ TEST_F(FaultsTest, CodecsWithManyDecodersAreRefused) {
   if (!sf_format_check(&info)) GTEST_SKIP() << "this libsndfile writes no MP3";
   write_sound(path("m/wav/3.wav"), sine(16000, 400, 16000), 16000, 1, info.format);
   manifest("test", row("a", "4", "one"));
-  expect_failed(prepare(), 3, {"train.tsv:5", "3.wav", "MPEG", "convert it to"});
+  expect_failed(prepare(), 3, {"train.tsv:5", "3.wav", "MP3", "convert it to"});
 }
 
 /// Several loader threads that compute frames from sound on the fly give what one gives.
