@@ -131,11 +131,13 @@ std::string PreparedSplit::to_string() const {
 std::vector<PreparedSplit> prepare(const PrepareOptions& options) {
   check_options(options);
   const SignalGuard guard;
+  std::unique_ptr<FeatureExtractor> extractor;
+  // First of all, because a build may lack what it takes.
+  if (options.features.kind == "fbank") extractor = std::make_unique<FeatureExtractor>(options.features);
   check_splits(options);
   PrepareOptions o = options;
   o.features = resolved_features(options);
-  std::unique_ptr<FeatureExtractor> extractor;
-  if (o.features.kind != "none") extractor = std::make_unique<FeatureExtractor>(o.features);
+  if (o.features.kind == "stored") extractor = std::make_unique<FeatureExtractor>(o.features);
   const Tokenizers tokenizers = make_tokenizers(o);
   CorpusWriter writer(o.output, {o.features, frame_store_from_string(o.store), o.copy_text}, *tokenizers.target,
                       tokenizers.source);
