@@ -168,6 +168,7 @@ def main():
     parser.add_argument("--capitals", choices=("soften", "keep"), default="soften",
                         help="what becomes of words in capitals, which mark stress (default %(default)s)")
     arguments = parser.parse_args()
+    recipes.need_program(arguments)
     folder, notice = build(arguments.work, arguments.capitals)
     recipes.print_counts(folder)
     recipes.attribution(notice)

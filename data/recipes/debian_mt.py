@@ -82,6 +82,9 @@ def collect(work, ding):
     rows = {"ddtp": list(ddtp_rows(catalogue, dropped["ddtp"]))}
     for name, pairs in raw.items():
         rows[name] = list(usable_rows(pairs, dropped[name]))
+    for name, pairs in rows.items():
+        if not pairs:
+            raise recipes.RecipeError(f"{name}: no pair of texts was found; remove {work}/packages and {work}/apt and run again", 3)
     return rows, dropped
 
 
@@ -112,19 +115,20 @@ def assign(rows):
 
 
 def report(rows, by_split, dropped, lost):
-    print(f"{'source':<20}{'pairs':>8}{'train':>8}{'dev':>7}{'test':>7}  left out")
+    lines = [f"{'source':<20}{'pairs':>8}{'train':>8}{'dev':>7}{'test':>7}  left out"]
     for source, pairs in rows.items():
         counts = [sum(row[3] == source for row in by_split[split]) for split in recipes.SPLITS]
         left_out = dict(dropped[source], in_held_out_text=lost[source])
-        print(f"{source:<20}{len(pairs):>8}{counts[0]:>8}{counts[1]:>7}{counts[2]:>7}  "
-              + ", ".join(f"{count} {reason}" for reason, count in sorted(left_out.items()) if count))
+        lines.append(f"{source:<20}{len(pairs):>8}{counts[0]:>8}{counts[1]:>7}{counts[2]:>7}  "
+                     + ", ".join(f"{count} {reason}" for reason, count in sorted(left_out.items()) if count))
+    return "\n".join(lines) + "\n"
 
 
 def make_tables(work, folder, ding):
     rows, dropped = collect(work, ding)
     by_split, lost = assign(rows)
-    report(rows, by_split, dropped, lost)
-    files = []
+    files = [folder / "report.txt"]
+    recipes.write_file(files[0], report(rows, by_split, dropped, lost))
     for split, table in by_split.items():
         files.append(folder / (split + ".tsv"))
         recipes.write_table(files[-1], COLUMNS, table)
@@ -135,6 +139,7 @@ def main():
     parser = recipes.recipe_arguments("debian_mt", __doc__.splitlines()[0])
     parser.add_argument("--ding", action="store_true", help="add a dictionary of words and phrases (330,000 pairs)")
     arguments = parser.parse_args()
+    recipes.need_program(arguments)
     folder = arguments.work / ("debian_mt_ding" if arguments.ding else "debian_mt")
     code = recipes.digest_of_files(__file__, ddtp.__file__, translations.__file__)
     recipes.make_once(folder, ["debian_mt", arguments.ding, code], lambda: make_tables(arguments.work, folder, arguments.ding))

@@ -55,8 +55,10 @@ def make_tables(work, folder):
         target = f"{section}_{action} {thing} {utterance}"
         split = recipes.split_of(catalogue.source.get(package, package), test=8, dev=6)
         tables[split].append((package, utterance, target, section, action, thing))
-    print(f"{len(kinds[0])} sections, {len(kinds[1])} actions, {len(kinds[2])} objects")
-    files = []
+    if not kinds[0]:
+        raise recipes.RecipeError("no labelled package was found in the package lists; " + catalogue.advice, 3)
+    files = [folder / "report.txt"]
+    recipes.write_file(files[0], f"{len(kinds[0])} sections, {len(kinds[1])} actions, {len(kinds[2])} objects\n")
     for split, rows in tables.items():
         files.append(folder / (split + ".tsv"))
         recipes.write_table(files[-1], COLUMNS, rows)
@@ -65,6 +67,7 @@ def make_tables(work, folder):
 
 def main():
     arguments = recipes.recipe_arguments("debian_slu", __doc__.splitlines()[0]).parse_args()
+    recipes.need_program(arguments)
     folder = arguments.work / "debian_slu"
     code = recipes.digest_of_files(__file__, ddtp.__file__)
     recipes.make_once(folder, ["debian_slu", code], lambda: make_tables(arguments.work, folder))

@@ -22,7 +22,6 @@ tactus (-DTACTUS_NATIVE=OFF): another one may differ in the last bit of a featur
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -93,7 +92,7 @@ def make_texts(work, hours):
     if not all((source / (split + ".tsv")).is_file() for split in recipes.SPLITS):
         note("the tables of debian_mt are missing: running that recipe")
         script = Path(__file__).resolve().with_name("debian_mt.py")
-        code = subprocess.run([sys.executable, str(script), "--work", str(work), "--no-prepare"], stdout=sys.stderr).returncode
+        code = recipes.run_program([sys.executable, script, "--work", work, "--no-prepare"], stdout=sys.stderr).returncode
         if code != 0:
             raise RecipeError("the recipe debian_mt stopped; its message is above", code if code > 0 else 1)
     texts = work / "debian_st" / "texts"
@@ -168,6 +167,8 @@ def main():
     arguments = parser.parse_args()
     if not 0 <= arguments.flite_share <= 1 or arguments.hours <= 0 or arguments.jobs < 1:
         parser.error("--flite-share must be from 0 to 1, --hours and --jobs positive")
+    if not arguments.from_bundle:
+        recipes.need_program(arguments)
     if arguments.from_bundle:
         texts, bass, programs, tactus, notice = bundle.unpack(arguments.from_bundle, arguments.work)
         arguments.flite_share = bundle.settings(arguments.from_bundle)["flite_share"]

@@ -122,9 +122,11 @@ def make_tables(arguments, folder):
         rows = [(package, text, summary, catalogue.split(package))
                 for package, text, summary in description_rows(catalogue, arguments.language, counts)]
     if not rows:
-        raise recipes.RecipeError("no text and summary were found in the packages", 3)
-    print(f"{len(rows)} pairs; left out: " + (", ".join(f"{count} {reason}" for reason, count in sorted(counts.items())) or "none"))
-    files = []
+        raise recipes.RecipeError("no text with a summary was found in the packages; remove "
+                                  f"{arguments.work}/packages and {arguments.work}/apt and run again", 3)
+    files = [folder / "report.txt"]
+    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items())) or "none"
+    recipes.write_file(files[0], f"{len(rows)} pairs; left out: {left_out}\n")
     for split in recipes.SPLITS:
         files.append(folder / (split + ".tsv"))
         # Several versions of a description may stand under one package's name.
@@ -139,6 +141,7 @@ def main():
     parser.add_argument("--language", choices=("en", "de"), default="en", help="of text and summary (default %(default)s)")
     parser.add_argument("--libreoffice", action="store_true", help="help pages and their lead paragraphs instead")
     arguments = parser.parse_args()
+    recipes.need_program(arguments)
     folder = arguments.work / ("debian_sum_" + ("libreoffice_" if arguments.libreoffice else "") + arguments.language)
     code = recipes.digest_of_files(__file__, ddtp.__file__, translations.__file__)
     recipes.make_once(folder, ["debian_sum", arguments.language, arguments.libreoffice, code],

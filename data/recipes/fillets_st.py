@@ -85,6 +85,7 @@ def main():
     parser.add_argument("--source", choices=("nl", "cs"), default="nl", help="language of the speech (default %(default)s)")
     parser.add_argument("--target", choices=("de", "en"), default="de", help="language of the translation (default %(default)s)")
     arguments = parser.parse_args()
+    recipes.need_program(arguments)
     package = "fillets-ng-data-" + arguments.source
     roots = recipes.fetch(("fillets-ng-data", package), arguments.work)
     folder = arguments.work / f"fillets_st_{arguments.source}_{arguments.target}"

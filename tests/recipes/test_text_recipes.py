@@ -5,6 +5,7 @@ import struct
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +16,9 @@ import debian_slu
 import debian_sum
 import fetch as recipes
 import translations
+
+
+RELEASE = "Origin: Debian\nLabel: Debian\nSuite: oldstable\nCodename: bookworm\nArchitectures: all amd64\n"
 
 
 def catalogue_message_file(pairs, endian):
@@ -90,10 +94,16 @@ class Descriptions(TemporaryFolder):
             en += f"Package: {name}\nDescription-md5: m{number}\nDescription-en: synopsis number {number % 100} here\n{text}\n\n"
             de += (f"Package: {name}\nDescription-md5: m{number}\nDescription-de: Kurztext Nummer {number % 100} hier\n"
                    f" Dies ist der lange Text Nummer {number % 100} seiner Art. " + "Viele Wörter stehen darin. " * 5 + "\n\n")
+        self.write("x_bookworm_InRelease", RELEASE)
         self.write("x_bookworm_main_binary-amd64_Packages", packages)
         self.write("x_bookworm_main_i18n_Translation-en", en)
         self.write("x_bookworm_main_i18n_Translation-de", de)
-        self.write("x_bookworm-updates_main_binary-amd64_Packages", "")
+        for other in ("a_bookworm-backports_", "a_bookworm-security_"):
+            self.write(other + "InRelease", RELEASE.replace("bookworm", other[2:-1]))
+        self.write("b_bookworm_InRelease", RELEASE.replace("Debian", "Vendor"))
+        for other in ("a_bookworm-backports_", "a_bookworm-security_", "a.vendor_bookworm_", "b_bookworm_"):
+            self.write(other + "main_binary-amd64_Packages", "Package: pack0\nSource: other\n")
+            self.write(other + "main_i18n_Translation-en", "Package: pack0\nDescription-md5: m0\nDescription-en: another text\n")
         return ddtp.Catalogue(self.folder)
 
     def test_no_text_of_dev_or_test_is_trained_on(self):
@@ -125,10 +135,33 @@ class Descriptions(TemporaryFolder):
         self.assertEqual(rows[0], ("pack0", "synopsis number 0 here", "games", "playing", "audio"))
         self.assertEqual(debian_slu.labels("use::TODO, use::editing, works-with::text, works-with::audio", "works-with"), ["audio", "text"])
 
-    def test_lists_without_translations(self):
+    def test_lists_of_other_archives_are_left_alone(self):
+        catalogue = self.lists()
+        self.assertEqual(catalogue.source["pack0"], "src0")
+        self.assertEqual(catalogue.descriptions("en")["m0"][1][0], "synopsis number 0 here")
+
+    def test_lists_without_translations_are_fetched_again(self):
+        self.write("y_bookworm_InRelease", RELEASE)
         self.write("y_bookworm_main_binary-amd64_Packages", "")
+        stamp = self.write("complete", "")
         with self.assertRaisesRegex(recipes.RecipeError, "Translation-en") as caught:
             ddtp.Catalogue(self.folder)
+        self.assertEqual(caught.exception.code, 3)
+        self.assertFalse(stamp.exists())
+
+    def test_stanzas_without_a_name_are_passed_over(self):
+        self.lists()
+        with open(self.folder / "x_bookworm_main_i18n_Translation-en", "a", encoding="utf-8") as file:
+            file.write("Description-md5: m\nDescription-en: nobody's\n\nSection: games\n\n")
+        self.assertEqual(len(ddtp.Catalogue(self.folder).descriptions("en")), 400)
+
+    def test_a_source_without_texts_is_an_error(self):
+        self.lists()
+        empty = collections.defaultdict(lambda: self.folder / "nothing")
+        with unittest.mock.patch.object(recipes, "fetch", lambda packages, work: empty), \
+                unittest.mock.patch.object(recipes, "package_lists", lambda work, languages: self.folder), \
+                self.assertRaisesRegex(recipes.RecipeError, "libreoffice: no pair of texts") as caught:
+            debian_mt.collect(self.folder, False)
         self.assertEqual(caught.exception.code, 3)
 
 
@@ -137,11 +170,11 @@ class Translations(TemporaryFolder):
         pairs = [("", "Header"), ("context\x04Hello", "Hallo"), ("one\0many", "eins\0viele"), ("Ä", "ä")]
         for endian in "<>":
             data = catalogue_message_file(pairs, endian)
-            self.assertEqual(list(translations.messages(data)), [("Hello", "Hallo"), ("one", "eins"), ("Ä", "ä")])
-            with self.assertRaises(recipes.RecipeError):
-                list(translations.messages(data[: len(data) - 4]))
-        with self.assertRaises(recipes.RecipeError):
-            list(translations.messages(b"not one"))
+            self.assertEqual(list(translations.messages(data, "a.mo")), [("Hello", "Hallo"), ("one", "eins"), ("Ä", "ä")])
+            with self.assertRaisesRegex(recipes.RecipeError, "^a.mo: .* cut short"):
+                list(translations.messages(data[: len(data) - 4], "a.mo"))
+        with self.assertRaisesRegex(recipes.RecipeError, "^a.mo: not a compiled"):
+            list(translations.messages(b"not one", "a.mo"))
 
     def test_clean_messages(self):
         self.assertEqual(translations.clean_message("female^<i>Good\n day</i> &amp; \\\"bye\\\""), 'Good day & "bye"')
@@ -168,6 +201,9 @@ class Translations(TemporaryFolder):
     def test_dialogue_of_fillets(self):
         self.write("script/level/dialogs_de.lua", 'dialogId("m-1", "font", "Hello \\"you\\"")\ndialogStr("Hallo")\n')
         self.assertEqual(list(translations.fillets(self.folder)), [("level", 'Hello "you"', "Hallo")])
+        (self.folder / "script/level/dialogs_de.lua").write_bytes(b"\xff")
+        with self.assertRaisesRegex(recipes.RecipeError, "dialogs_de.lua: byte 0 is not UTF-8"):
+            list(translations.fillets(self.folder))
 
     def test_leads_of_help_pages(self):
         lead = "This command opens the dialog for all of the settings."

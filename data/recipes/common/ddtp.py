@@ -4,6 +4,7 @@ A long description (Debian policy 5.6.13) has lines that begin with one blank, w
 blanks, which stand as they are, and " ." for an empty line. In practice lists are written with bullets.
 """
 
+import glob
 import re
 import unicodedata
 from pathlib import Path
@@ -38,21 +39,33 @@ def stanzas(path):
         yield fields
 
 
+def _is_bookworm(release):
+    """Whether a Release file is that of Debian 12 itself, not of its updates, backports or security archive."""
+    with open(release, encoding="utf-8", errors="replace") as file:
+        head = file.read(4096)
+    return all(re.search(rf"^{field}$", head, re.M) for field in ("Origin: Debian", "Codename: bookworm"))
+
+
 class Catalogue:
-    """The release's packages and descriptions, from the lists that apt fetched."""
+    """Packages and descriptions of Debian 12's main archive, from the lists that apt fetched. Lists of other sources
+    (backports, updates, other vendors) may lie beside them."""
+
+    advice = "run the recipe on Debian 12 with its main archive among the sources of apt, and again if the network failed"
 
     def __init__(self, lists):
+        archives = [path.name[: -len(path.name.split("_")[-1])] for path in sorted(Path(lists).glob("*Release")) if _is_bookworm(path)]
+
         def only(pattern):
-            found = [path for path in sorted(Path(lists).glob(pattern)) if "updates" not in path.name and "security" not in path.name]
+            found = [path for archive in archives for path in sorted(Path(lists).glob(glob.escape(archive) + pattern))]
             if not found:
-                raise recipes.RecipeError(f"{lists} holds no {pattern}: the sources of apt have no translated descriptions; "
-                                          "run the recipe on Debian 12 with deb.debian.org's main archive", 3)
+                recipes.forget_lists(lists)
+                raise recipes.RecipeError(f"{lists} holds no {pattern} of Debian 12; {self.advice}", 3)
             return found[0]
 
-        self.files = only("*_main_binary-*_Packages"), only("*_i18n_Translation-en"), only("*_i18n_Translation-de")
+        self.files = only("main_binary-*_Packages"), only("main_i18n_Translation-en"), only("main_i18n_Translation-de")
         self.source, self.section, self.tags = {}, {}, {}
         for stanza in stanzas(self.files[0]):
-            package = stanza["Package"][0]
+            package = stanza.get("Package", [""])[0]
             self.source[package] = stanza.get("Source", [package])[0].split(" ")[0]
             self.section[package] = stanza.get("Section", [""])[0]
             self.tags[package] = " ".join(line.strip() for line in stanza.get("Tag", []))
@@ -62,7 +75,7 @@ class Catalogue:
         path, field = self.files[1 if language == "en" else 2], "Description-" + language
         found = {}
         for stanza in stanzas(path):
-            if field in stanza and "Description-md5" in stanza:
+            if field in stanza and "Description-md5" in stanza and "Package" in stanza:
                 found.setdefault(stanza["Description-md5"][0], (stanza["Package"][0], stanza[field]))
         return found
 

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,14 @@ from pathlib import Path
 
 SPLITS = ("train", "dev", "test")
 REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class Stopped(BaseException):
+    """SIGTERM or SIGHUP arrived."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
 
 
 class RecipeError(Exception):
@@ -85,8 +94,15 @@ def package_lists(work, languages=()):
     result = _run_apt(command, lists)
     if not list(lists.glob("*_Packages")):
         raise RecipeError("package lists could not be fetched; " + _network_advice(result))
-    stamp.write_text("")
+    # A source that cannot be reached at all is the system's affair; one that sent a part of its lists is asked again.
+    if not re.search(r"Failed to fetch \S*/(?:binary-|i18n/)", result.stderr):
+        stamp.write_text("")
     return lists
+
+
+def forget_lists(lists):
+    """What should be in the lists is not: the next run fetches them again."""
+    (Path(lists) / "complete").unlink(missing_ok=True)
 
 
 def _apt_options(lists):
@@ -123,6 +139,7 @@ def _download(package, deb, work):
     if result.returncode != 0 or not found:
         if not any(partial.iterdir()):
             partial.rmdir()
+        forget_lists(lists)
         raise RecipeError(_download_advice(package, result))
     if not _is_complete(found[-1]):
         shutil.rmtree(partial)
@@ -147,7 +164,8 @@ def _network_advice(result):
 
 def _run_apt(command, folder):
     environment = dict(os.environ, LC_ALL="C.UTF-8")
-    return subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return run_program(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True)
 
 
 def _is_complete(deb):
@@ -276,7 +294,11 @@ def digest_of_files(*paths):
 
 
 def print_counts(folder, splits=SPLITS):
-    """One line for each table: items, hours where the table has sound, words."""
+    """The report that was written when the tables were made, if any, and one line for each table: items, hours where the
+    table has sound, words."""
+    report = Path(folder) / "report.txt"
+    if report.is_file():
+        print(report.read_text(encoding="utf-8"), end="")
     for split in splits:
         path = Path(folder) / (split + ".tsv")
         if not path.is_file():
@@ -289,6 +311,21 @@ def print_counts(folder, splits=SPLITS):
 
 
 # ------------------------------------------------------------------------------------------------- running a recipe
+
+
+def run_program(words, **options):
+    """Like subprocess.run(), but a program does not outlive a recipe that is stopped: it is asked to end, and waited for."""
+    with subprocess.Popen([str(word) for word in words], **options) as process:
+        try:
+            output, errors = process.communicate()
+        except BaseException:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
 
 def note(text):
@@ -317,12 +354,22 @@ def recipe_arguments(name, description):
     return parser
 
 
+def need_program(arguments):
+    """Says that the program is missing before anything is downloaded for it."""
+    if not arguments.no_prepare and not arguments.tactus.is_file():
+        raise RecipeError(_program_advice(arguments.tactus))
+
+
+def _program_advice(path):
+    return f"program {path} is missing: build it (./run build), name it with --tactus, or give --no-prepare"
+
+
 def prepare(tactus, recipe, tables, out, settings=()):
     """Runs `tactus prepare` on configs/recipes/RECIPE.yaml with the tables in folder `tables`, unless OUT holds the corpus
     of these tables already. `tactus` is the program's path, or the words of a command that starts it."""
     command = [str(word) for word in (tactus if isinstance(tactus, (list, tuple)) else [tactus])]
     if not Path(command[-1]).is_file():
-        raise RecipeError(f"program {command[-1]} is missing: build it (./run build), name it with --tactus, or give --no-prepare")
+        raise RecipeError(_program_advice(command[-1]))
     configuration, out = REPOSITORY / "configs/recipes" / (recipe + ".yaml"), Path(out)
     facts = ["corpus", digest_of_files(configuration, command[-1], *sorted(Path(tables).glob("*.tsv"))), list(settings)]
 
@@ -331,7 +378,7 @@ def prepare(tactus, recipe, tables, out, settings=()):
         for setting in (f"input.path={Path(tables).resolve()}", *settings):
             words += ["--set", setting]
         sys.stdout.flush()
-        code = subprocess.run(words).returncode
+        code = run_program(words).returncode
         if code != 0:
             raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code if code > 0 else 1)
         return [out / "corpus.h5"]
@@ -342,12 +389,28 @@ def prepare(tactus, recipe, tables, out, settings=()):
 
 def run_recipe(main):
     """Runs main() and turns what can go wrong outside the program into one line and an exit code."""
+    recipe = os.getpid()
+
+    def stop(number, _):
+        if os.getpid() != recipe:  # in a worker, which inherits this and simply ends
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        raise Stopped(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # else started with nohup
+            signal.signal(number, stop)
     try:
         main()
     except RecipeError as error:
         sys.exit(_stop(str(error), error.code))
     except KeyboardInterrupt:
         sys.exit(_stop("stopped; run the recipe again to go on from here", 130))
+    except Stopped as stopped:
+        sys.exit(_stop("stopped; run the recipe again to go on from here", 128 + stopped.number))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_stop("the reader of the output has gone; run the recipe again to go on from here", 1))
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             sys.exit(_stop("no space is left on the disk: free some or choose another --work and --out", 1))

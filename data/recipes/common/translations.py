@@ -20,12 +20,23 @@ def is_usable(english, german):
         0.4 < (len(german) + 5) / (len(english) + 5) < 2.6
 
 
-def messages(data):
+def damaged(path, reason):
+    return recipes.RecipeError(f"{path}: {reason}; remove the folder of its package and run again", 3)
+
+
+def read_text(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise damaged(path, f"byte {error.start} is not UTF-8") from None
+
+
+def messages(data, path):
     """(original, translation) of a compiled message catalogue (GNU gettext, "The format of GNU MO files"); of plural
     forms the first."""
     magic = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}.get(data[:4])
     if magic is None:
-        raise recipes.RecipeError("not a compiled message catalogue", 3)
+        raise damaged(path, "not a compiled message catalogue")
     try:
         count, originals, translations = struct.unpack_from(magic + "3I", data, 8)
         for index in range(count):
@@ -39,7 +50,7 @@ def messages(data):
             if original:
                 yield original.split("\x04")[-1].split("\0")[0], translation.split("\0")[0]
     except struct.error:
-        raise recipes.RecipeError("a message catalogue that was cut short", 3) from None
+        raise damaged(path, "a message catalogue that was cut short") from None
 
 
 def clean_message(text):
@@ -54,7 +65,7 @@ def wesnoth(roots):
     """Story and dialogue of the game Battle for Wesnoth; a document is a campaign."""
     catalogues = sorted(path for root in roots for path in root.rglob("de/LC_MESSAGES/*.mo"))
     for path in catalogues:
-        for original, translation in messages(path.read_bytes()):
+        for original, translation in messages(path.read_bytes(), path):
             parts = original.split("\n\n"), translation.split("\n\n")
             if len(parts[0]) != len(parts[1]):
                 parts = [original], [translation]
@@ -65,14 +76,14 @@ def wesnoth(roots):
 def fillets(root):
     """Dialogue of the game Fish Fillets; a document is a level."""
     for path in sorted(root.rglob("script/*/dialogs_de.lua")):
-        for match in DIALOGUE.finditer(path.read_text(encoding="utf-8")):
+        for match in DIALOGUE.finditer(read_text(path)):
             yield path.parent.name, clean_message(match[3]), clean_message(match[4])
 
 
 def dictionary(root):
     """Words and phrases of the Ding dictionary; a document is an entry."""
-    path = next(root.rglob("trans/de-en"))
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")):
+    path = root / "usr/share/trans/de-en"
+    for number, line in enumerate(read_text(path).split("\n")):
         if line.startswith("#") or "::" not in line:
             continue
         german, english = line.split("::")[:2]
@@ -137,7 +148,7 @@ def aligned_pages(english, german):
     return [(source, target) for (_, source), (_, target) in zip(left, right)]
 
 
-def pages(english_root, german_root, german_files, english_of):
+def pages(name, german_root, german_files, english_of):
     """Pairs of pages; `english_of` names the English page of a German one. A document is a page."""
     misaligned = 0
     for german in german_files:
@@ -151,7 +162,7 @@ def pages(english_root, german_root, german_files, english_of):
         for source, target in aligned:
             yield str(german.relative_to(german_root)), source, target
     if misaligned:
-        recipes.note(f"{german_root.name}: {misaligned} pages whose structure differs were left out")
+        recipes.note(f"{name}: {misaligned} pages whose structure differs were left out")
 
 
 DEBUG_TEXT = re.compile(r"(?:Help content debug info|This page is|Title is)")
@@ -161,7 +172,7 @@ def libreoffice(english_root, german_root):
     base = "usr/share/libreoffice/help"
     german = german_root / base / "de/text"
     english = english_root / base / "en-US/text"
-    for page, source, target in pages(english, german, sorted(german.rglob("*.html")), lambda path: english / path.relative_to(german)):
+    for page, source, target in pages("libreoffice", german, sorted(german.rglob("*.html")), lambda path: english / path.relative_to(german)):
         if not DEBUG_TEXT.match(source):
             yield page, source, target
 
@@ -169,10 +180,10 @@ def libreoffice(english_root, german_root):
 def debian_reference(english_root, german_root):
     base = "usr/share/debian-reference"
     german, english = german_root / base, english_root / base
-    yield from pages(english, german, sorted(german.glob("*.de.html")),
+    yield from pages("debian_reference", german, sorted(german.glob("*.de.html")),
                      lambda path: english / (path.name[: -len(".de.html")] + ".en.html"))
 
 
 def installation_guide(root):
     base = root / "usr/share/doc/installation-guide-amd64"
-    yield from pages(base / "en", base / "de", sorted((base / "de").glob("*.html")), lambda path: base / "en" / path.name)
+    yield from pages("installation_guide", base / "de", sorted((base / "de").glob("*.html")), lambda path: base / "en" / path.name)
