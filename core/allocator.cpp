@@ -40,15 +40,36 @@ std::shared_ptr<Allocator> Allocator::make(Device device, int device_index, int6
 }
 
 Allocator::~Allocator() {
-  for (char* segment : segments_) {
+  for (char* segment : segments_) device_free(segment);
+}
+
+void Allocator::device_free(void* p) {
 #if defined(TACTUS_WITH_CUDA)
-    if (device_ == Device::cuda) {
-      cudaFree(segment);
+  if (device_ == Device::cuda) {
+    cudaFree(p);  // waits for kernels that still use it
+    return;
+  }
+#endif
+  std::free(p);
+}
+
+bool Allocator::release_unused() {
+  bool any = false;
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    const Block block = it->second;
+    const auto segment = static_cast<size_t>(block.segment);
+    if (!block.free || block.begin != segments_[segment] || block.size != segment_bytes_[segment]) {
+      ++it;
       continue;
     }
-#endif
-    std::free(segment);
+    free_.erase({block.size, block.begin});
+    it = blocks_.erase(it);
+    device_free(block.begin);
+    segments_[segment] = nullptr;
+    use_.reserved -= block.size;
+    any = true;
   }
+  return any;
 }
 
 void* Allocator::device_allocate(int64_t bytes) {
@@ -79,11 +100,15 @@ void Allocator::grow(int64_t bytes, MemoryTag tag) {
   int64_t size = std::max(bytes, kSegmentBytes);
   void* p = device_allocate(size);
   if (!p && size > bytes) p = device_allocate(size = bytes);
+  // Batches of other shapes may have left segments that are too small: worth a wait, and nothing happens where memory
+  // suffices.
+  if (!p && release_unused()) p = device_allocate(size = bytes);
   if (!p) fail(bytes, tag);
   char* begin = static_cast<char*>(p);
   blocks_[begin] = {begin, size, static_cast<int>(segments_.size()), true};
   free_.insert({size, begin});
   segments_.push_back(begin);
+  segment_bytes_.push_back(size);
   use_.reserved += size;
   ++use_.device_allocations;
 }

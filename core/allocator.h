@@ -54,6 +54,9 @@ class Allocator {
   void grow(int64_t bytes, MemoryTag tag);
   [[noreturn]] void fail(int64_t bytes, MemoryTag tag);
   void* device_allocate(int64_t bytes);
+  void device_free(void* p);
+  /// Gives segments without a live block back to the device; false where there are none.
+  bool release_unused();
 
   Device device_;
   int device_index_;
@@ -61,7 +64,8 @@ class Allocator {
   mutable std::mutex mutex_;
   std::map<char*, Block> blocks_;
   std::set<std::pair<int64_t, char*>> free_;
-  std::vector<char*> segments_;
+  std::vector<char*> segments_;  // null once given back
+  std::vector<int64_t> segment_bytes_;
   MemoryUse use_;
   std::string hint_;
 };

@@ -117,6 +117,26 @@ TEST(Allocator, LimitGivesOutOfMemoryWithTheWholeStory) {
   pool->release(weights, 24 * kMiB, MemoryTag::weights);
 }
 
+/// Segments that nothing lives in make room for a request that fits none of them.
+TEST(Allocator, UnusedSegmentsAreGivenBackBeforeFailing) {
+  auto pool = Allocator::make(Device::cpu, 0, 100 * kMiB);
+  void* kept = pool->allocate(33 * kMiB, MemoryTag::weights);
+  void* small = pool->allocate(34 * kMiB, MemoryTag::activations);
+  pool->release(small, 34 * kMiB, MemoryTag::activations);
+  EXPECT_EQ(pool->use().reserved, 67 * kMiB);
+  std::memset(kept, 7, 33 * kMiB);
+  char* large = static_cast<char*>(pool->allocate(60 * kMiB, MemoryTag::activations));
+  std::memset(large, 1, 60 * kMiB);
+  EXPECT_EQ(static_cast<char*>(kept)[33 * kMiB - 1], 7);
+  EXPECT_EQ(pool->use().reserved, 93 * kMiB);
+  EXPECT_THROW(pool->allocate(34 * kMiB, MemoryTag::activations), OutOfMemory);
+  pool->release(large, 60 * kMiB, MemoryTag::activations);
+  void* again = pool->allocate(34 * kMiB, MemoryTag::activations);
+  EXPECT_EQ(pool->use().reserved, 93 * kMiB) << "the large segment serves";
+  pool->release(again, 34 * kMiB, MemoryTag::activations);
+  pool->release(kept, 33 * kMiB, MemoryTag::weights);
+}
+
 TEST(Allocator, RandomStepsKeepTheReservedMemoryFlat) {
   auto pool = Allocator::make(Device::cpu, 0);
   struct Live {

@@ -41,12 +41,15 @@ class FolderTest : public testing::Test {
   void SetUp() override {
     const auto* info = testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::temp_directory_path() /
-              ("tactus_" + std::string(info->name()) + "_" + std::to_string(getpid()));
+              ("tactus_" + std::string(info->test_suite_name()) + "_" + info->name() + "_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    // Some file systems flush a file to disk when it is emptied and written again; a new one costs nothing.
+    std::filesystem::remove(path(name));
     std::ofstream(path(name), std::ios::binary) << text;
     return path(name);
   }

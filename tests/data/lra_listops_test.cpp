@@ -104,15 +104,15 @@ TEST_F(ListOps, FilesDoNotDependOnThreadsAndTreesDiffer) {
 
 TEST_F(ListOps, ImpossibleLimitsAreErrors) {
   ListOpsOptions options{.train = 20, .valid = 0, .test = 0, .min_length = 0, .max_length = 2};
-  expect_error<ConfigError>([&] { generate_listops(options, path()); }, {"found 10 of 20", "max_length"});
+  expect_error<ConfigError>([&] { generate_listops(options, folder_.string()); }, {"found 10 of 20", "max_length"});
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
   options.min_length = 5;
-  expect_error<ConfigError>([&] { generate_listops(options, path()); }, {"min_length 5"});
+  expect_error<ConfigError>([&] { generate_listops(options, folder_.string()); }, {"min_length 5"});
 }
 
 TEST_F(ListOps, ReaderReadsWhatTheGeneratorWrites) {
   const ListOpsOptions options{.train = 30, .valid = 5, .test = 6, .min_length = 4, .max_length = 60, .max_depth = 4};
-  generate_listops(options, path());
+  generate_listops(options, folder_.string());
   std::set<std::string> sources;
   for (const auto& [split, count] :
        std::map<std::string, size_t>{{"train", 30}, {"valid", 5}, {"dev", 5}, {"test", 6}}) {

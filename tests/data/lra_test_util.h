@@ -1,39 +1,21 @@
 // Shared by the tests of data/lra/.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/error.h"
 #include "data/lra/lra_inputs.h"
+#include "tests/data/data_test_util.h"
 
 namespace tactus {
 
-/// A test with a folder of its own that is removed at the end.
-class LraTest : public testing::Test {
+class LraTest : public FolderTest {
  protected:
   using Open = std::unique_ptr<ItemReader> (*)(const InputOptions&, const std::string&, OnError);
 
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() / ("tactus_lra_" + std::string(info->test_suite_name()) + "_" +
-                                                        info->name() + "_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name = "") const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-  }
   static std::string read(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -42,7 +24,7 @@ class LraTest : public testing::Test {
   InputOptions input(const std::string& format) const {
     InputOptions options;
     options.format = format;
-    options.path = path();
+    options.path = folder_.string();
     return options;
   }
   std::vector<Item> items(Open open, const std::string& split, OnError on_error = OnError::stop,
@@ -71,8 +53,6 @@ class LraTest : public testing::Test {
       ADD_FAILURE() << "another exception: " << e.what();
     }
   }
-
-  std::filesystem::path folder_;
 };
 
 }  // namespace tactus

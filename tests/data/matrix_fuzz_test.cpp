@@ -44,6 +44,15 @@ void operator delete(void* block) noexcept {
   std::free(block);
 }
 void operator delete(void* block, size_t) noexcept { operator delete(block); }
+// The library's temporary buffers come from this one and go to the one above.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* block, const std::nothrow_t&) noexcept { operator delete(block); }
 
 namespace tactus::matrix_test {
 namespace {

@@ -1,40 +1,17 @@
 // Shared by the tests of data/matrix/ and data/matrix_file.h.
 #pragma once
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <bit>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "core/error.h"
 #include "data/matrix_file.h"
+#include "tests/data/data_test_util.h"
 
 namespace tactus::matrix_test {
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-/// The message of the exception of type E that f throws, which must be one line.
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    std::string text = e.what();
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    return text;
-  } catch (const std::exception& e) {
-    ADD_FAILURE() << "another exception: " << e.what();
-    return "";
-  }
-  ADD_FAILURE() << "no exception";
-  return "";
-}
 
 inline std::string fixture(const std::string& name) {
   return std::string(TACTUS_SOURCE_DIR) + "/tests/data/fixtures/" + name;
@@ -73,23 +50,8 @@ inline MediaRef media_of(MediaRef::Kind kind, const std::string& path, int64_t o
   return media;
 }
 
-/// A test with a folder of its own that is removed at the end.
-class MatrixTest : public testing::Test {
+class MatrixTest : public FolderTest {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              ("tactus_" + std::string(info->test_suite_name()) + info->name() + "_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    // Some file systems flush a file to disk when it is emptied and written again; a new one costs nothing.
-    std::filesystem::remove(path(name));
-    std::ofstream(path(name), std::ios::binary) << bytes;
-    return path(name);
-  }
   /// What reading a whole file of these bytes says.
   std::string complaint(MediaRef::Kind kind, const std::string& bytes) const {
     const std::string file = write("bad", bytes);
@@ -97,7 +59,6 @@ class MatrixTest : public testing::Test {
     EXPECT_EQ(message.find(file + ": "), 0u) << message;
     return message.substr(std::min(message.size(), file.size() + 2));
   }
-  std::filesystem::path folder_;
 };
 
 }  // namespace tactus::matrix_test

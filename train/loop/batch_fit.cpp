@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -15,7 +16,8 @@ namespace tactus {
 namespace {
 
 constexpr double kTolerance = 0.05;
-constexpr double kMargin = 0.05;
+// What a batch takes varies with its numbers of items and target tokens.
+constexpr double kMargin = 0.1;
 constexpr double kUsableHost = 0.9;
 
 /// `rows`: frames, or tokens of text.
@@ -23,6 +25,17 @@ RunOptions with_limit(RunOptions options, bool text, int64_t rows) {
   (text ? options.data.batches.max_tokens : options.data.batches.max_frames) = rows;
   options.data.batches.batch = "fixed";
   return options;
+}
+
+/// The batch with the most target tokens.
+int64_t most_tokens(const BatchPlan& plan) {
+  int64_t most = -1, where = 0;
+  for (int64_t number = 0; number < plan.batches(); ++number) {
+    int64_t tokens = 0;
+    for (const int32_t item : plan.batch(number)) tokens += plan.split_of(number)->tgt_tokens().length(item);
+    if (tokens > most) most = tokens, where = number;
+  }
+  return where;
 }
 
 /// Trials with one set of data.
@@ -38,7 +51,7 @@ class DryRun {
   /// Batches as large as the data and the limit on utterances let them be.
   const BatchPlan& whole() const { return data_.plan; }
   bool text() const { return !data_.parts.front().split->has_frames(); }
-  /// Bytes taken from the device by weights, moments and one pass over the largest batch, or nothing.
+  /// Bytes taken from the device by weights, moments and a pass over the largest batch and some others, or nothing.
   std::optional<int64_t> bytes(int64_t rows) {
     try {
       return run(with_limit(options_, text(), rows));
@@ -65,10 +78,15 @@ class DryRun {
     const Optimiser optimiser(o.optimiser, task.store(), o.train.max_updates);
     BatchContents contents = evaluation_contents(data_.corpus, data_.normaliser, task.compute_type());
     if (o.ctc_weight > 0) contents.ctc = ctc_target_from_string(o.ctc_target);
-    const Batch batch = make_batch(plan, contents, 0, plan.largest());
-    Tape tape(ctx);
-    const SpeechLoss loss = task.loss(tape, task.to_device(batch), true, 1);
-    tape.backward(loss.total);
+    // Batches of about one size but of other shapes leave holes of other sizes in the pool; long targets cost as well.
+    std::set<int64_t> numbers = {plan.largest(), 0, plan.batches() / 2};
+    numbers.insert(most_tokens(plan));
+    for (const int64_t number : numbers) {
+      const Batch batch = make_batch(plan, contents, 0, number);
+      Tape tape(ctx);
+      const SpeechLoss loss = task.loss(tape, task.to_device(batch), true, 1);
+      tape.backward(loss.total);
+    }
     ctx.synchronize();
     return ctx.allocator().use().reserved;
   }

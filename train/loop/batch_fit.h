@@ -10,7 +10,7 @@
 
 namespace tactus {
 
-/// The largest limit for which `trial` finds room, to within about 5 %, less a margin of 5 % where memory is what
+/// The largest limit for which `trial` finds room, to within about 5 %, less a margin of 10 % where memory is what
 /// bounds it. trial(limit) gives the bytes that were needed, or nothing when there was no room; it is called for few
 /// limits, from small ones to large ones as far as it goes. `budget`: bytes there are, 0 where that is not known. None
 /// when not even `smallest` fits.
