@@ -367,7 +367,8 @@ def _program_advice(path):
 def prepare(tactus, recipe, tables, out, settings=()):
     """Runs `tactus prepare` on configs/recipes/RECIPE.yaml with the tables in folder `tables`, unless OUT holds the corpus
     of these tables already. `tactus` is the program's path, or the words of a command that starts it."""
-    command = [str(word) for word in (tactus if isinstance(tactus, (list, tuple)) else [tactus])]
+    # An absolute path, because a bare name would be looked up in PATH.
+    command = [str(word) for word in (tactus if isinstance(tactus, (list, tuple)) else [Path(tactus).absolute()])]
     if not Path(command[-1]).is_file():
         raise RecipeError(_program_advice(command[-1]))
     configuration, out = REPOSITORY / "configs/recipes" / (recipe + ".yaml"), Path(out)
@@ -379,8 +380,10 @@ def prepare(tactus, recipe, tables, out, settings=()):
             words += ["--set", setting]
         sys.stdout.flush()
         code = run_program(words).returncode
+        if code < 0:
+            raise RecipeError(f"tactus prepare was ended by signal {-code} (9: often for lack of memory); run the recipe again")
         if code != 0:
-            raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code if code > 0 else 1)
+            raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code)
         return [out / "corpus.h5"]
 
     if not make_once(out, facts, run):
