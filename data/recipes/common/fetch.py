@@ -341,13 +341,15 @@ def attribution(text):
     sys.stdout.flush()
 
 
-def recipe_arguments(name, description):
-    """Argument parser with what every recipe takes."""
+def recipe_arguments(name, description, variants=False):
+    """Argument parser with what every recipe takes. With `variants`, options choose among data sets; each has a folder of
+    its own, and `out` is None where it was not given."""
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--work", type=Path, default=Path("runs/packages"), metavar="DIR",
                         help="downloads and tables; several recipes may share it (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("runs") / name, metavar="DIR",
-                        help="folder of the prepared corpus (default %(default)s)")
+    parser.add_argument("--out", type=Path, default=None if variants else Path("runs") / name, metavar="DIR",
+                        help="folder of the prepared corpus (default runs/ and the name of the folder of tables)" if variants
+                        else "folder of the prepared corpus (default %(default)s)")
     parser.add_argument("--tactus", type=Path, default=REPOSITORY / "build/tactus", metavar="PATH",
                         help="the program (default build/tactus)")
     parser.add_argument("--no-prepare", action="store_true", help="make the tables only")
