@@ -53,6 +53,7 @@ class Unpacker {
     if (count < 0 || count > left) good = false;
     if (!good) return;
     values.resize(static_cast<size_t>(count));
+    if (count == 0) return;  // there may be no place to copy to
     const size_t size = values.size() * sizeof(values[0]);
     take(size);
     std::memcpy(values.data(), bytes_.data() + at_ - size, size);
