@@ -1,6 +1,7 @@
 #include "core/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -109,6 +110,14 @@ MappedFile::MappedFile(const FileDescriptor& file, const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(const_cast<uint8_t*>(data_), static_cast<size_t>(size_));
+}
+
+FolderLock::FolderLock(const std::string& folder, const std::string& user) {
+  folder_ = FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder_.get() < 0 && (errno == ENOENT || errno == ENOTDIR)) throw Error(folder + ": cannot open: " + reason());
+  if (folder_.get() >= 0 && flock(folder_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw Error(folder + ": another " + user +
+                " is working in this folder; wait until it has ended, or choose another");
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(path + ".tmp") {

@@ -81,4 +81,15 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
+/// Keeps other processes from working in a folder as long as it lives; the lock vanishes with the process, whatever
+/// ends it, and leaves no file. Where folders cannot be read or locked there is no protection.
+class FolderLock {
+ public:
+  /// Error when there is no such folder, or it is locked already (`user` says by what).
+  FolderLock(const std::string& folder, const std::string& user);
+
+ private:
+  FileDescriptor folder_;
+};
+
 }  // namespace tactus

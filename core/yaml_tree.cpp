@@ -251,12 +251,25 @@ const YamlNode* YamlNode::find(const std::string& key) const {
 }
 YamlNode* YamlNode::find(const std::string& key) { return const_cast<YamlNode*>(std::as_const(*this).find(key)); }
 
+namespace {
+
+/// The beginning of a long text, for messages; whole UTF-8 characters.
+std::string shortened(const std::string& text) {
+  constexpr size_t kLongest = 120;
+  if (text.size() <= kLongest) return text;
+  size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
+}  // namespace
+
 std::string YamlNode::describe() const {
   switch (kind) {
     case Kind::empty:
       return "nothing";
     case Kind::scalar:
-      return quoted ? "the quoted text " + yaml_quote(text) : "'" + text + "'";
+      return quoted ? "the quoted text " + yaml_quote(shortened(text)) : "'" + shortened(text) + "'";
     case Kind::list:
       return "a list";
     case Kind::map:

@@ -3,10 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/log.h"
 #include "core/signals.h"
 #include "data/corpus_format.h"
@@ -132,9 +134,10 @@ std::vector<PreparedSplit> prepare(const PrepareOptions& options) {
   check_options(options);
   const SignalGuard guard;
   std::unique_ptr<FeatureExtractor> extractor;
-  // First of all, because a build may lack what it takes.
+  // First, because a build may lack what it takes.
   if (options.features.kind == "fbank") extractor = std::make_unique<FeatureExtractor>(options.features);
   check_splits(options);
+  const FolderLock alone(std::filesystem::absolute(options.output).parent_path(), "tactus prepare");
   PrepareOptions o = options;
   o.features = resolved_features(options);
   if (o.features.kind == "stored") extractor = std::make_unique<FeatureExtractor>(o.features);

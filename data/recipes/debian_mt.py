@@ -136,7 +136,7 @@ def make_tables(work, folder, ding):
 
 
 def main():
-    parser = recipes.recipe_arguments("debian_mt", __doc__.splitlines()[0])
+    parser = recipes.recipe_arguments("debian_mt", __doc__.splitlines()[0], variants=True)
     parser.add_argument("--ding", action="store_true", help="add a dictionary of words and phrases (330,000 pairs)")
     arguments = parser.parse_args()
     recipes.need_program(arguments)
@@ -146,7 +146,7 @@ def main():
     recipes.print_counts(folder)
     recipes.attribution(NOTICE)
     if not arguments.no_prepare:
-        recipes.prepare(arguments.tactus, "debian_mt", folder, arguments.out)
+        recipes.prepare(arguments.tactus, "debian_mt", folder, arguments.out or Path("runs") / folder.name)
 
 
 if __name__ == "__main__":

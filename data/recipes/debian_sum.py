@@ -137,7 +137,7 @@ def make_tables(arguments, folder):
 
 
 def main():
-    parser = recipes.recipe_arguments("debian_sum", __doc__.splitlines()[0])
+    parser = recipes.recipe_arguments("debian_sum", __doc__.splitlines()[0], variants=True)
     parser.add_argument("--language", choices=("en", "de"), default="en", help="of text and summary (default %(default)s)")
     parser.add_argument("--libreoffice", action="store_true", help="help pages and their lead paragraphs instead")
     arguments = parser.parse_args()
@@ -150,7 +150,7 @@ def main():
     recipes.attribution(HELP_NOTICE if arguments.libreoffice else DDTP_NOTICE)
     if not arguments.no_prepare:
         settings = ["target.vocab_size=4000"] if arguments.libreoffice else []
-        recipes.prepare(arguments.tactus, "debian_sum", folder, arguments.out, settings)
+        recipes.prepare(arguments.tactus, "debian_sum", folder, arguments.out or Path("runs") / folder.name, settings)
 
 
 if __name__ == "__main__":

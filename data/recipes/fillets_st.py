@@ -81,7 +81,7 @@ def make_tables(script, sound, folder, source, target, package):
 
 
 def main():
-    parser = recipes.recipe_arguments("fillets_st", __doc__.splitlines()[0])
+    parser = recipes.recipe_arguments("fillets_st", __doc__.splitlines()[0], variants=True)
     parser.add_argument("--source", choices=("nl", "cs"), default="nl", help="language of the speech (default %(default)s)")
     parser.add_argument("--target", choices=("de", "en"), default="de", help="language of the translation (default %(default)s)")
     arguments = parser.parse_args()
@@ -98,7 +98,7 @@ def main():
     docs = roots["fillets-ng-data"] / "usr/share/doc/fillets-ng-data/copyright"
     recipes.attribution(NOTICE.format(version=version, package=package, docs=docs))
     if not arguments.no_prepare:
-        recipes.prepare(arguments.tactus, "fillets_st", folder, arguments.out)
+        recipes.prepare(arguments.tactus, "fillets_st", folder, arguments.out or Path("runs") / folder.name)
 
 
 if __name__ == "__main__":

@@ -181,6 +181,9 @@ TEST(Config, SyntaxErrorsNameTheLine) {
 }
 
 TEST(Config, WhatYamlAllowsAndAConfigurationDoesNot) {
+  const std::string table = error_of("id\ttext\n" + std::string(5000, 'a') + "\n");
+  EXPECT_NE(table.find("holds 'id\ttext aaa"), std::string::npos) << table;
+  EXPECT_LT(table.size(), 250u);
   EXPECT_NE(error_of("- a\n- b\n").find("c.yaml:1: a configuration is a map of keys, but this file holds a list"),
             std::string::npos);
   EXPECT_NE(error_of("name: x\n---\nname: y\n").find("second document"), std::string::npos);

@@ -89,6 +89,11 @@ class Program(unittest.TestCase):
         missing.no_prepare = True
         recipes.need_program(missing)
 
+    def test_data_sets_of_one_recipe_do_not_overwrite_each_other(self):
+        self.assertEqual(recipes.recipe_arguments("x", "X").parse_args([]).out, Path("runs/x"))
+        self.assertIsNone(recipes.recipe_arguments("x", "X", variants=True).parse_args([]).out)
+        self.assertEqual(recipes.recipe_arguments("x", "X", variants=True).parse_args(["--out", "y"]).out, Path("y"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -50,6 +50,7 @@ std::string describe_model(const std::string& path) {
 }
 
 std::string describe(const std::string& path) {
+  if (fs::is_directory(path) && fs::exists(path + "/corpus.h5")) return describe(path + "/corpus.h5");
   if (fs::is_directory(path)) return describe_model(find_model(path));
   if (!fs::exists(path)) throw DataError(path + ": no such file");
   if (fs::path(path).extension() == ".model") {

@@ -341,13 +341,15 @@ def attribution(text):
     sys.stdout.flush()
 
 
-def recipe_arguments(name, description):
-    """Argument parser with what every recipe takes."""
+def recipe_arguments(name, description, variants=False):
+    """Argument parser with what every recipe takes. With `variants`, options choose among data sets; each has a folder of
+    its own, and `out` is None where it was not given."""
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--work", type=Path, default=Path("runs/packages"), metavar="DIR",
                         help="downloads and tables; several recipes may share it (default %(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("runs") / name, metavar="DIR",
-                        help="folder of the prepared corpus (default %(default)s)")
+    parser.add_argument("--out", type=Path, default=None if variants else Path("runs") / name, metavar="DIR",
+                        help="folder of the prepared corpus (default runs/ and the name of the folder of tables)" if variants
+                        else "folder of the prepared corpus (default %(default)s)")
     parser.add_argument("--tactus", type=Path, default=REPOSITORY / "build/tactus", metavar="PATH",
                         help="the program (default build/tactus)")
     parser.add_argument("--no-prepare", action="store_true", help="make the tables only")
@@ -367,7 +369,8 @@ def _program_advice(path):
 def prepare(tactus, recipe, tables, out, settings=()):
     """Runs `tactus prepare` on configs/recipes/RECIPE.yaml with the tables in folder `tables`, unless OUT holds the corpus
     of these tables already. `tactus` is the program's path, or the words of a command that starts it."""
-    command = [str(word) for word in (tactus if isinstance(tactus, (list, tuple)) else [tactus])]
+    # An absolute path, because a bare name would be looked up in PATH.
+    command = [str(word) for word in (tactus if isinstance(tactus, (list, tuple)) else [Path(tactus).absolute()])]
     if not Path(command[-1]).is_file():
         raise RecipeError(_program_advice(command[-1]))
     configuration, out = REPOSITORY / "configs/recipes" / (recipe + ".yaml"), Path(out)
@@ -379,8 +382,10 @@ def prepare(tactus, recipe, tables, out, settings=()):
             words += ["--set", setting]
         sys.stdout.flush()
         code = run_program(words).returncode
+        if code < 0:
+            raise RecipeError(f"tactus prepare was ended by signal {-code} (9: often for lack of memory); run the recipe again")
         if code != 0:
-            raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code if code > 0 else 1)
+            raise RecipeError(f"tactus prepare stopped with exit code {code}; its message is above", code)
         return [out / "corpus.h5"]
 
     if not make_once(out, facts, run):
@@ -408,6 +413,9 @@ def run_recipe(main):
         sys.exit(_stop("stopped; run the recipe again to go on from here", 130))
     except Stopped as stopped:
         sys.exit(_stop("stopped; run the recipe again to go on from here", 128 + stopped.number))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_stop("the reader of the output has gone; run the recipe again to go on from here", 1))
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             sys.exit(_stop("no space is left on the disk: free some or choose another --work and --out", 1))
