@@ -36,8 +36,8 @@ class Context {
 
   Tensor empty(Shape shape, DType dtype, MemoryTag tag = MemoryTag::activations) const;
   Tensor zeros(Shape shape, DType dtype, MemoryTag tag = MemoryTag::activations) const;
-  /// Copies host values to a tensor of this device (on CUDA through pageable memory: the call returns once `values` may
-  /// change).
+  /// Copies host values to a tensor of this device; `values` may change after the call. On CUDA small arrays go through
+  /// page-locked staging and the call does not wait for the device; from 2 MiB on it waits for the copy.
   template <class T>
   Tensor upload(const T* values, Shape shape, MemoryTag tag = MemoryTag::activations) const {
     Tensor t = empty(shape, dtype_of<T>(), tag);

@@ -14,6 +14,39 @@ void cublas_check(cublasStatus_t code, const char* what) {
     throw Error(std::string("cuBLASLt: ") + what + ": " + cublasLtGetStatusString(code));
 }
 
+StagingRing::~StagingRing() {
+  for (Block& b : blocks_) {
+    if (b.free) cudaEventDestroy(b.free);
+    if (b.memory) cudaFreeHost(b.memory);
+  }
+}
+
+bool StagingRing::copy(void* to, const void* from, int64_t bytes, cudaStream_t stream) {
+  if (refused_) return false;
+  if (used_ + bytes > kBlockBytes) {
+    cuda_check(cudaEventRecord(blocks_[at_].free, stream), "staging");
+    at_ = (at_ + 1) % kBlocks;
+    used_ = 0;
+    if (blocks_[at_].memory) cuda_check(cudaEventSynchronize(blocks_[at_].free), "staging");
+  }
+  Block& block = blocks_[at_];
+  if (!block.memory) {
+    void* p = nullptr;
+    if (cudaHostAlloc(&p, static_cast<size_t>(kBlockBytes), cudaHostAllocPortable) != cudaSuccess) {
+      cudaGetLastError();  // pageable memory serves as well
+      refused_ = true;
+      return false;
+    }
+    block.memory = static_cast<char*>(p);
+    cuda_check(cudaEventCreateWithFlags(&block.free, cudaEventDisableTiming), "staging");
+  }
+  std::memcpy(block.memory + used_, from, static_cast<size_t>(bytes));
+  cuda_check(cudaMemcpyAsync(to, block.memory + used_, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream),
+             "copy to device");
+  used_ += (bytes + 255) / 256 * 256;
+  return true;
+}
+
 CudaHandles::~CudaHandles() {
   if (blas) cublasLtDestroy(blas);
   if (stream) {
@@ -64,6 +97,8 @@ void Context::copy_in(const Tensor& to, const void* from) const {
     std::memcpy(to.raw(), from, static_cast<size_t>(to.bytes()));
     return;
   }
+  if (to.bytes() <= StagingRing::kBlockBytes && handles_->staging.copy(to.raw(), from, to.bytes(), handles_->stream))
+    return;
   cuda_check(cudaMemcpyAsync(to.raw(), from, static_cast<size_t>(to.bytes()), cudaMemcpyHostToDevice, handles_->stream),
              "copy to device");
   // Pageable memory is staged by the driver, but only a finished copy lets the caller reuse it in every case.

@@ -57,6 +57,15 @@ int64_t Tensor::rows() const {
   return n;
 }
 
+Tensor Tensor::reinterpret(DType dtype, Shape shape) const {
+  const int64_t before = offset_ * size_of(dtype_);
+  if (shape.elements() * size_of(dtype) > bytes() || before % size_of(dtype) != 0) {
+    throw ShapeError("reinterpret: " + std::to_string(bytes()) + " bytes cannot hold " + shape.to_string() + " of " +
+                     to_string(dtype));
+  }
+  return Tensor(storage_, device_, dtype, shape, before / size_of(dtype));
+}
+
 Tensor Tensor::view(Shape shape) const {
   if (shape.elements() != elements()) {
     throw ShapeError("view: " + shape_.to_string() + " cannot be seen as " + shape.to_string());

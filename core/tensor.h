@@ -101,6 +101,8 @@ class Tensor {
   }
   /// Same elements, other shape.
   Tensor view(Shape shape) const;
+  /// The beginning of the memory as values of another type; for buffers that are lent to one tensor after another.
+  Tensor reinterpret(DType dtype, Shape shape) const;
   /// Entries [begin, end) of the first axis.
   Tensor slice(int64_t begin, int64_t end) const;
   /// True when both look at the same storage.

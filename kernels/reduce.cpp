@@ -52,14 +52,22 @@ void reduce_sum(const Context& ctx, int64_t n, const A* x, A* out) {
 }
 
 template <class D, class A>
-double squared_norm(const Context& ctx, int64_t n, const A* x) {
+void squared_norm_to(const Context& ctx, int64_t n, const A* x, double* out) {
   check_value(n >= 0, "squared_norm", "n", "not negative", n);
-  return flat_sum(ctx, n, x, [](double v) { return v * v; });
+  *out = flat_sum(ctx, n, x, [](double v) { return v * v; });
 }
 
-#define TACTUS_INSTANTIATE(T)                                               \
-  template void column_sum<Cpu, T>(const Context&, Mat<const T>, T*, bool); \
-  template void reduce_sum<Cpu, T>(const Context&, int64_t, const T*, T*);  \
+template <class D, class A>
+double squared_norm(const Context& ctx, int64_t n, const A* x) {
+  double sum = 0;
+  squared_norm_to<D, A>(ctx, n, x, &sum);
+  return sum;
+}
+
+#define TACTUS_INSTANTIATE(T)                                                        \
+  template void squared_norm_to<Cpu, T>(const Context&, int64_t, const T*, double*); \
+  template void column_sum<Cpu, T>(const Context&, Mat<const T>, T*, bool);          \
+  template void reduce_sum<Cpu, T>(const Context&, int64_t, const T*, T*);           \
   template double squared_norm<Cpu, T>(const Context&, int64_t, const T*);
 TACTUS_INSTANTIATE(double)
 TACTUS_INSTANTIATE(float)

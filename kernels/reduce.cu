@@ -109,16 +109,22 @@ void reduce_sum(const Context& ctx, int64_t n, const A* x, A* out) {
 }
 
 template <class D, class A>
-double squared_norm(const Context& ctx, int64_t n, const A* x) {
+void squared_norm_to(const Context& ctx, int64_t n, const A* x, double* out) {
   check_value(n >= 0, "squared_norm", "n", "not negative", n);
+  sum_values<true>(ctx, n, x, out, "squared_norm");
+}
+
+template <class D, class A>
+double squared_norm(const Context& ctx, int64_t n, const A* x) {
   const Tensor sum = ctx.empty(Shape{1}, DType::f64, MemoryTag::workspace);
-  sum_values<true>(ctx, n, x, sum.data<double>(), "squared_norm");
+  squared_norm_to<D, A>(ctx, n, x, sum.data<double>());
   return ctx.download<double>(sum)[0];
 }
 
 template void column_sum<Cuda, float>(const Context&, Mat<const float>, float*, bool);
 template void column_sum<Cuda, bf16>(const Context&, Mat<const bf16>, float*, bool);
 template void reduce_sum<Cuda, float>(const Context&, int64_t, const float*, float*);
+template void squared_norm_to<Cuda, float>(const Context&, int64_t, const float*, double*);
 template double squared_norm<Cuda, float>(const Context&, int64_t, const float*);
 
 }  // namespace tactus

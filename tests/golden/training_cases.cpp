@@ -89,7 +89,7 @@ void check_adam(const Setting& s, const Node& object, Report& report) {
       const Tensor g = s.ctx.upload_real(grads.part(i, i + 1, n), {n}, acc);
       dispatch(s.ctx, s.dtype, [&]<class D, class T>() {
         using A = acc_t<T>;
-        adam_step<D, T>(s.ctx, n, o, p.data<A>(), m.data<A>(), v.data<A>(), g.data<const A>(), working.data<T>());
+        adam_step<D, T>(s.ctx, n, o, nullptr, p.data<A>(), m.data<A>(), v.data<A>(), g.data<A>(), working.data<T>());
       });
       const std::string name = c.path() + "/" + std::to_string(i);
       report.accumulated(name + "/p", s.ctx.download_real(p), c.array("p").part(i, i + 1, n));

@@ -175,7 +175,7 @@ TYPED_TEST(Pointwise, AdamFollowsItsFormula) {
                         .weight_decay = 0.1,
                         .step = step,
                         .grad_scale = 0.25};
-    adam_step<Cpu, T>(ctx, n, options, p.data(), m.data(), v.data(), g.data(), working.data());
+    adam_step<Cpu, T>(ctx, n, options, nullptr, p.data(), m.data(), v.data(), g.data(), working.data());
     for (int64_t i = 0; i < n; ++i) {
       const double grad = 0.25 * g(0, i);
       rp[i] -= 0.01 * 0.1 * rp[i];

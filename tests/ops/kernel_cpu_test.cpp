@@ -38,9 +38,10 @@ TEST(Kernels, AdamFollowsItsFormula) {
   double p = 0.8, m = 0, v = 0, working = 0;
   double expected_p = p, expected_m = 0, expected_v = 0;
   for (int t = 1; t <= 5; ++t) {
-    const double raw = 0.3 * t - 1, grad = 0.5 * raw;
+    double raw = 0.3 * t - 1;
+    const double grad = 0.5 * raw;
     const AdamOptions options{0.1, 0.9, 0.98, 1e-8, 0.05, t, 0.5};
-    adam_step<Cpu, double>(cpu(), 1, options, &p, &m, &v, &raw, &working);
+    adam_step<Cpu, double>(cpu(), 1, options, nullptr, &p, &m, &v, &raw, &working);
     expected_p -= 0.1 * 0.05 * expected_p;
     expected_m = 0.9 * expected_m + 0.1 * grad;
     expected_v = 0.98 * expected_v + 0.02 * grad * grad;
@@ -53,8 +54,8 @@ TEST(Kernels, AdamFollowsItsFormula) {
 
 TEST(Kernels, AdamsFirstStepIsTheLearningRate) {
   double p = 1, m = 0, v = 0;
-  const double grad = -123;
-  adam_step<Cpu, double>(cpu(), 1, {.learning_rate = 0.01, .step = 1}, &p, &m, &v, &grad, nullptr);
+  double grad = -123;
+  adam_step<Cpu, double>(cpu(), 1, {.learning_rate = 0.01, .step = 1}, nullptr, &p, &m, &v, &grad, nullptr);
   EXPECT_NEAR(p, 1.01, 1e-10);
 }
 

@@ -1,5 +1,8 @@
 #include "tests/ops/kernel_runs.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/adam.h"
 #include "kernels/attention_decode.h"
 #include "kernels/gemm.h"
@@ -22,21 +25,35 @@ struct Data {
   }
 };
 
+/// Four steps, of which the third has an infinite loss and must change nothing but the gradients, which become zero.
 KernelResult adam(const Context& ctx, DType dtype) {
   constexpr int64_t n = 5003;
   Data d{ctx, dtype, Rng(21)};
   const Tensor master = d.accumulator({n}), m = ctx.zeros({n}, master.dtype()), v = ctx.zeros({n}, master.dtype());
   const Tensor working = ctx.zeros({n}, dtype);
-  AdamOptions options{0.02, 0.9, 0.98, 1e-8, 0.01, 1, 0.25};
+  const Tensor coefficient = ctx.zeros({1}, master.dtype());
+  AdamOptions options{0.02, 0.9, 0.98, 1e-8, 0.01, 1, 0.25, true};
+  KernelResult result;
+  std::vector<double> before;
   for (; options.step <= 4; ++options.step) {
     const Tensor grad = d.accumulator({n});
     dispatch(ctx, dtype, [&]<class D, class T>() {
       using A = acc_t<T>;
-      adam_step<D, T>(ctx, n, options, master.data<A>(), m.data<A>(), v.data<A>(), grad.data<const A>(),
-                      working.data<T>());
+      const Tensor scalars = ctx.upload(std::vector<double>{options.step == 3 ? HUGE_VAL : 1.0, 0.0});
+      double* loss = scalars.data<double>();
+      squared_norm_to<D, A>(ctx, n, grad.data<const A>(), loss + 1);
+      adam_coefficient<D, A>(ctx, loss + 1, loss, 7, options.step == 2 ? 0 : 3, coefficient.data<A>());
+      if (options.step != 3) result.real.push_back(ctx.download_real(coefficient));
+      adam_step<D, T>(ctx, n, options, coefficient.data<const A>(), master.data<A>(), m.data<A>(), v.data<A>(),
+                      grad.data<A>(), working.data<T>());
     });
+    const std::vector<double> cleared = ctx.download_real(grad), after = ctx.download_real(master);
+    const auto zeros = static_cast<int32_t>(std::count(cleared.begin(), cleared.end(), 0.0));
+    result.exact.push_back({zeros, options.step == 3 && after == before ? 1 : 0});
+    before = after;
   }
-  return {{ctx.download_real(master), ctx.download_real(m), ctx.download_real(v), ctx.download_real(working)}, {}};
+  for (const Tensor& t : {master, m, v, working}) result.real.push_back(ctx.download_real(t));
+  return result;
 }
 
 KernelResult sums(const Context& ctx, DType dtype, int64_t n) {
@@ -158,6 +175,7 @@ KernelResult products(const Context& ctx, DType dtype) {
   constexpr int64_t m = 5, n = 7, k = 9;
   Data d{ctx, dtype, Rng(29)};
   KernelResult result;
+  std::vector<double> before;
   for (int t = 0; t < 4; ++t) {
     const bool ta = t & 1, tb = t & 2;
     const Tensor a = d.normal({ta ? k : m, (ta ? m : k) + 3}), b = d.normal({tb ? n : k, tb ? k : n});

@@ -6,6 +6,7 @@
 #include "train/cli/commands.h"
 #include "train/loop/io_bench.h"
 #include "train/loop/speech_task.h"
+#include "train/loop/train_bench.h"
 
 namespace tactus {
 namespace {
@@ -39,12 +40,54 @@ void add_bench_io(CLI::App& bench) {
   });
 }
 
+struct TrainArguments {
+  TrainBenchOptions options;
+  std::string device = "auto", json;
+  int64_t threads = 0;
+};
+
+void add_bench_train(CLI::App& bench) {
+  CLI::App* command =
+      bench.add_subcommand("train", "Training steps of the speech translation model on made-up batches");
+  auto a = std::make_shared<TrainArguments>();
+  TrainBenchOptions& o = a->options;
+  command->add_option("--attention", o.attention, "Attention of the decoder")
+      ->check(CLI::IsMember({"mha", "mqa", "gqa", "mla", "mtla"}));
+  command->add_option("--stride", o.stride, "Rows that mtla merges")->check(CLI::Range(1, 64));
+  command->add_option("--dtype", o.dtype, "bf16 or f32")->check(CLI::IsMember({"f32", "bf16"}));
+  command->add_option("--max-frames", o.max_frames, "Utterances of a batch times the longest of them")
+      ->check(CLI::Range(int64_t{100}, int64_t{100000000}));
+  command->add_option("--batches", o.batches, "Batches of a pass")->check(CLI::Range(1, 100000));
+  command->add_option("--warmup", o.warmup, "Steps before a first, unmeasured pass")->check(CLI::Range(0, 100000));
+  command->add_option("--repeats", o.repeats, "Passes; the median counts")->check(CLI::Range(1, 1000));
+  command->add_option("--dropout", o.dropout, "On residual branches")->check(CLI::Range(0.0, 0.95));
+  command->add_option("--activation-dropout", o.activation_dropout, "After the activation")
+      ->check(CLI::Range(0.0, 0.95));
+  command->add_option("--attention-dropout", o.attention_dropout, "On attention weights")->check(CLI::Range(0.0, 0.95));
+  command->add_option("--width", o.width, "Model width, a multiple of 64")->check(CLI::Range(64, 8192));
+  command->add_option("--encoder-layers", o.encoder_layers, "Encoder layers")->check(CLI::Range(0, 200));
+  command->add_option("--decoder-layers", o.decoder_layers, "Decoder layers")->check(CLI::Range(1, 200));
+  command->add_option("--vocabulary", o.vocabulary, "Target tokens")->check(CLI::Range(8, 1000000));
+  command->add_option("--device", a->device, "cpu or cuda; default: auto");
+  command->add_option("--threads", a->threads, "Threads on the CPU; 0: all cores")->check(CLI::Range(0, 1024));
+  command->add_flag("--losses", o.losses, "Put the loss of every step into the JSON file");
+  command->add_option("--json", a->json, "File for the result");
+  command->callback([a] {
+    if (a->options.width % 64)
+      throw ConfigError("--width: " + std::to_string(a->options.width) + " is no multiple of 64");
+    const TrainBenchResult result = bench_train(a->options, make_context(a->device, a->threads));
+    std::cout << result.to_string();
+    if (!a->json.empty()) write_text_atomic(a->json, result.to_json(a->options) + "\n");
+  });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure parts of the program");
   bench->require_subcommand(1);
   add_bench_io(*bench);
+  add_bench_train(*bench);
 }
 
 }  // namespace tactus

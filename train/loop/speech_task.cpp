@@ -38,20 +38,35 @@ SpeechTask::SpeechTask(const Context& ctx, const RunOptions& options, int64_t vo
   store_.allocate(ctx, ctx.device() == Device::cpu && wanted == DType::bf16 ? DType::f32 : wanted, training);
 }
 
+void SpeechTask::check_type(const Batch& batch) const {
+  if (batch.dtype == compute_type()) return;
+  throw ShapeError("features are " + to_string(batch.dtype) + ", the model computes in " + to_string(compute_type()) +
+                   ": set BatchContents::dtype");
+}
+
 Tensor SpeechTask::features_to_device(const Batch& batch) const {
   const Shape shape = {batch.frames(), batch.bins};
-  if (batch.dtype != compute_type()) {
-    throw ShapeError("features are " + to_string(batch.dtype) + ", the model computes in " + to_string(compute_type()) +
-                     ": set BatchContents::dtype");
-  }
+  check_type(batch);
   if (batch.dtype == DType::bf16) return ctx_.upload(batch.features.as<bf16>(), shape);
   if (batch.dtype == DType::f64) return ctx_.upload(batch.features.as<double>(), shape);
   return ctx_.upload(batch.features.as<float>(), shape);
 }
 
 SpeechBatch SpeechTask::to_device(const Batch& batch) const {
-  SpeechBatch b;
+  SpeechBatch b = text_to_device(batch);
   b.features = features_to_device(batch);
+  return b;
+}
+
+SpeechBatch SpeechTask::to_device(Batch& batch, InputStream& input) const {
+  check_type(batch);
+  SpeechBatch b = text_to_device(batch);
+  b.features = input.upload(std::move(batch.features), {batch.frames(), batch.bins}, batch.dtype);
+  return b;
+}
+
+SpeechBatch SpeechTask::text_to_device(const Batch& batch) const {
+  SpeechBatch b;
   b.frames = Segments(ctx_, batch.frame_lengths, batch.utterances);
   b.tokens = Segments(ctx_, batch.target_lengths, batch.utterances);
   b.inputs = TokenIndex::make(ctx_, batch.previous_tokens, model_.decoder().vocabulary());

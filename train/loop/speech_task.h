@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/comm.h"
+#include "core/transfer.h"
 #include "data/batch_loader.h"
 #include "layers/models/speech_model.h"
 #include "train/loop/options.h"
@@ -36,10 +37,14 @@ class SpeechTask {
   /// Features alone, for decoding: [frames, bins] in the compute type, which must be that of the batch.
   Tensor features_to_device(const Batch& batch) const;
   SpeechBatch to_device(const Batch& batch) const;
+  /// The same without a wait: the batch's features are taken over and copied beside the device's work.
+  SpeechBatch to_device(Batch& batch, InputStream& input) const;
   /// Loss of one batch on a tape; `key` fixes all random masks.
   SpeechLoss loss(Tape& tape, const SpeechBatch& batch, bool training, uint64_t key);
 
  private:
+  void check_type(const Batch& batch) const;
+  SpeechBatch text_to_device(const Batch& batch) const;
   Context ctx_;
   RunOptions options_;
   ParameterStore store_;

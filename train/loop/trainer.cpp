@@ -73,8 +73,6 @@ RunOptions with_fitted_batches(const RunOptions& options, const std::string& run
   return now;
 }
 
-std::vector<std::string> ids_of(const Batch& b) { return {b.ids.begin(), b.ids.end()}; }
-
 }  // namespace
 
 Trainer::Trainer(const RunOptions& options, const std::string& run, const ResumeOptions& resume_options)
@@ -93,6 +91,7 @@ Trainer::Trainer(const RunOptions& options, const std::string& run, const Resume
   options_.device = to_string(ctx_.device());
   task_ = std::make_unique<SpeechTask>(ctx_, options_, vocabularies.target, vocabularies.ctc, true);
   optimiser_ = std::make_unique<Optimiser>(options_.optimiser, task_->store(), total_updates());
+  runner_ = std::make_unique<StepRunner>(*task_, *optimiser_);
   info_.config_yaml = dump_yaml(options_);
   info_.feature_hash = data_.corpus.feature_hash();
   info_.statistics = data_.statistics;
@@ -172,65 +171,49 @@ void Trainer::resume(const ResumeOptions& r) {
   note("resumed from " + folder);
 }
 
-void Trainer::add_batch(const Batch& batch, uint64_t key, LogSums& sums) {
-  ctx_.allocator().set_hint("batch of " + std::to_string(batch.size()) + " utterances (" +
-                            std::string(batch.ids.front()) + ", ...), " + std::to_string(batch.frames()) +
-                            " frames: lower data.batches.max_frames");
-  const SpeechBatch device = task_->to_device(batch);
-  Tape tape(ctx_);
-  SpeechLoss loss = task_->loss(tape, device, true, key);
-  const Var total = loss.total;
-  loss.total = {};
-  tape.backward(total);
-  sums.loss += scalar(ctx_, total.value());
-  sums.nll += scalar(ctx_, loss.nll);
-  sums.ctc += scalar(ctx_, loss.ctc);
-  sums.correct += count_correct(ctx_, loss.correct);
-  sums.tokens += loss.tokens;
-  sums.frames += batch.frames();
-  sums.ctc_infeasible += loss.ctc_infeasible;
-}
-
-bool Trainer::update() {
-  task_->store().zero_grad();
-  LogSums sums;
-  std::vector<std::string> ids;
+void Trainer::update() {
   bool epoch_ended = false;
   for (int64_t i = 0; i < options_.train.accumulate && !epoch_ended; ++i) {
-    const Batch batch = *loader_->next();
-    const std::vector<std::string> names = ids_of(batch);
-    ids.insert(ids.end(), names.begin(), names.end());
-    add_batch(batch, batch_key(options_.seed, batch), sums);
+    Batch batch = *loader_->next();
     epoch_ended = batch.index + 1 == data_.plan.batches();
+    const uint64_t key = batch_key(options_.seed, batch);
+    runner_->add(std::move(batch), key);
   }
+  comm_->all_reduce_sum(task_->store().flat_grad());
+  const double tokens = comm_->all_reduce_sum(static_cast<double>(runner_->tokens()));
+  finish_update();  // a skipped update has no number, so this one's is known only now
   const LoaderPosition position = loader_->position();
   state_.epoch = position.epoch;
   state_.next_batch = position.index;
-  comm_->all_reduce_sum(task_->store().flat_grad());
-  const double tokens = comm_->all_reduce_sum(static_cast<double>(sums.tokens));
-  if (!std::isfinite(sums.loss)) {
-    skip_update("loss is not finite", ids);
-    return false;
-  }
-  const Optimiser::Result r = optimiser_->step(state_.update + 1, tokens);
-  if (!r.finite) {
-    skip_update("gradient is not finite", ids);
-    return false;
-  }
+  runner_->launch(state_.update + 1, tokens);
+}
+
+void Trainer::finish_update() {
+  if (!runner_->pending()) return;
+  const StepRunner::Result r = runner_->finish();
+  if (!r.finite()) return skip_update(r.loss_finite() ? "gradient is not finite" : "loss is not finite", r.ids);
   ++state_.update;
   ++updates_done_;
   state_.skipped_in_row = 0;
   last_rate_ = r.rate;
   last_norm_ = r.norm;
   LogSums& total = state_.sums;
-  total.loss += sums.loss, total.nll += sums.nll, total.ctc += sums.ctc, total.norm += r.norm,
-      total.correct += sums.correct;
-  total.tokens += sums.tokens, total.frames += sums.frames, total.updates += 1,
-      total.ctc_infeasible += sums.ctc_infeasible;
-  state_.frames += sums.frames;
-  frames_done_ += sums.frames;
-  line_frames_ += sums.frames;
-  return true;
+  total.loss += r.sums[kSumLoss], total.nll += r.sums[kSumNll], total.ctc += r.sums[kSumCtc], total.norm += r.norm,
+      total.correct += r.sums[kSumCorrect];
+  total.tokens += r.tokens, total.frames += r.frames, total.updates += 1, total.ctc_infeasible += r.ctc_infeasible;
+  state_.frames += r.frames;
+  frames_done_ += r.frames;
+  line_frames_ += r.frames;
+  if (state_.update % options_.train.log_every == 0) log_line();
+}
+
+bool Trainer::result_needed() const {
+  const LoopOptions& t = options_.train;
+  const int64_t next = state_.update + 1;
+  const bool validates = t.validate_every > 0 ? next % t.validate_every == 0 : state_.next_batch == 0;
+  const bool saves = t.save_every > 0 && next % t.save_every == 0;
+  const bool ends = next >= t.max_updates || state_.next_batch == 0;
+  return next % t.log_every == 0 || validates || saves || ends || stop_requested();
 }
 
 void Trainer::skip_update(const std::string& reason, const std::vector<std::string>& ids) {
@@ -273,10 +256,12 @@ TrainResult Trainer::run() {
   earlier_seconds_ = state_.seconds;
   after_update();
   while (!finished() && !stop_requested()) {
-    if (update() && state_.update % options_.train.log_every == 0) log_line();
+    update();
+    if (result_needed()) finish_update();
     live_line();
-    after_update();
+    if (!runner_->pending()) after_update();
   }
+  finish_update();
   stderr_log().end_live();
   if (finished() && state_.validated_update != state_.update) validate_and_save();
   TrainResult result;

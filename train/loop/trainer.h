@@ -8,6 +8,7 @@
 #include "train/loop/checkpoint.h"
 #include "train/loop/run_log.h"
 #include "train/loop/speech_task.h"
+#include "train/loop/step_runner.h"
 #include "train/loop/train_data.h"
 
 namespace tactus {
@@ -47,9 +48,13 @@ class Trainer {
   void resume(const ResumeOptions& resume);
   /// The folder to go on from, or "".
   std::string folder_to_resume(const ResumeOptions& resume) const;
-  /// One update from `accumulate` batches, fewer at the end of an epoch. False when it was skipped.
-  bool update();
-  void add_batch(const Batch& batch, uint64_t key, LogSums& sums);
+  /// Launches one update of `accumulate` batches, fewer at the end of an epoch. The one before is finished meanwhile,
+  /// so that the device always has work.
+  void update();
+  /// Waits for the launched update, if there is one, and counts it.
+  void finish_update();
+  /// Something is to be done after the launched update that needs its result: a log line, a validation, the end.
+  bool result_needed() const;
   void skip_update(const std::string& reason, const std::vector<std::string>& ids);
   [[noreturn]] void fail_diverged(const std::string& what) const;
   /// Validation and saving, where they are due. Decided from the state alone, so that a resumed run makes up for what a
@@ -72,6 +77,7 @@ class Trainer {
   std::shared_ptr<HostPool> pool_;
   std::unique_ptr<SpeechTask> task_;
   std::unique_ptr<Optimiser> optimiser_;
+  std::unique_ptr<StepRunner> runner_;
   CheckpointFolder checkpoints_;
   ModelInfo info_;
   TrainState state_;
