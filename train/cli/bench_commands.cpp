@@ -45,6 +45,7 @@ void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "Measure parts of the program");
   bench->require_subcommand(1);
   add_bench_io(*bench);
+  add_bench_kernels(*bench);
 }
 
 }  // namespace tactus
