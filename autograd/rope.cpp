@@ -12,11 +12,14 @@ struct Turn {
   int64_t head_stride, offset, dim;
   Tensor positions, table;
 
+  /// y = x with the columns turned; y may be x. Where every column is turned that is one pass.
   template <class D, class T>
-  void apply(const Context& ctx, Mat<T> y, bool inverse) const {
-    Mat<T> window = y.columns(offset, y.cols);
-    rope<D, T>(ctx, window, heads, head_stride, dim, positions.data<const int32_t>(), table.data<const acc_t<T>>(),
-               inverse, window);
+  void apply(const Context& ctx, Mat<const T> x, bool inverse, Mat<T> y) const {
+    const bool all = offset == 0 && heads * dim == y.cols && (heads == 1 || head_stride == dim);
+    if (!all && x.ptr != y.ptr) axpby<D, T>(ctx, 1, x, 0, y);
+    const Mat<const T> from = all ? x : Mat<const T>(y);
+    rope<D, T>(ctx, from.columns(offset, y.cols), heads, head_stride, dim, positions.data<const int32_t>(),
+               table.data<const acc_t<T>>(), inverse, y.columns(offset, y.cols));
   }
 };
 
@@ -36,16 +39,12 @@ Var rope(Tape& tape, const Slice& x, int heads, int64_t head_stride, int64_t off
   const DType dtype = x.var.value().dtype();
   const Turn turn{heads, head_stride, offset, dim, positions, table};
   Tensor y = ctx.empty({x.rows(), x.cols()}, dtype);
-  dispatch(ctx, dtype, [&]<class D, class T>() {
-    axpby<D, T>(ctx, 1, x.mat<T>(), 0, y.mat<T>());
-    turn.apply<D, T>(ctx, y.mat<T>(), false);
-  });
+  dispatch(ctx, dtype, [&]<class D, class T>() { turn.apply<D, T>(ctx, x.mat<T>(), false, y.mat<T>()); });
   return tape.record(y, {x.var}, [x = x.without_value(), turn, dtype](Tape& tape, std::span<const Tensor> grads) {
     const Tensor& dy = grads[0];
     GradientWriter writer(tape);
     dispatch(tape.ctx(), dtype, [&]<class D, class T>() {
-      turn.apply<D, T>(tape.ctx(), dy.mat<T>(), true);
-      if (!x.whole()) axpby<D, T>(tape.ctx(), 1, dy.mat<const T>(), 0, writer.slot<T>(x));
+      turn.apply<D, T>(tape.ctx(), dy.mat<const T>(), true, x.whole() ? dy.mat<T>() : writer.slot<T>(x));
     });
     if (x.whole()) tape.give(x.var, dy);
   });

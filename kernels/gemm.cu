@@ -2,7 +2,9 @@
 // so the operands change places. Only the bias runs in cuBLASLt's epilogue: whether its ReLU keeps NaN is not
 // documented, so ReLU is a pass of its own.
 //
-// Reproducible: no split over k with a reduction is allowed, and the algorithm is a function of the shape alone.
+// Reproducible: a split over k may only be summed by a second pass over parts in the workspace, never in place in the
+// order of arrival, and the algorithm is a function of the shape alone. Without splits the gradients of weights, whose
+// few tiles have all rows of a batch as k, would leave most of the device idle.
 // Extents that change from batch to batch (rows of activations) are rounded up before the search, so that a few shapes
 // serve a whole training run.
 #include <array>
@@ -115,7 +117,7 @@ Plan search(const CudaHandles& handles, const Problem& p, const void* bias) {
                  "matmul preference");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(handles.blas_workspace.bytes()));
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p.align_b);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.align_a);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.align_c);

@@ -88,6 +88,7 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   add_bench_io(*bench);
   add_bench_train(*bench);
+  add_bench_kernels(*bench);
 }
 
 }  // namespace tactus

@@ -15,6 +15,7 @@ void add_table_command(CLI::App& app);
 void add_prepare_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_bench_kernels(CLI::App& bench);
 void add_statistics_command(CLI::App& app);
 void add_info_command(CLI::App& app);
 void add_explain_command(CLI::App& app);
