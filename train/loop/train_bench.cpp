@@ -125,7 +125,8 @@ TrainBenchResult bench_train(const TrainBenchOptions& o, const Context& ctx) {
   std::vector<Batch> batches;
   TrainBenchResult result;
   double flops = 0;
-  for (const std::vector<int64_t>& lengths : bench_lengths(o.batches, o.max_frames)) {
+  result.lengths = bench_lengths(o.batches, o.max_frames);
+  for (const std::vector<int64_t>& lengths : result.lengths) {
     batches.push_back(made_up(lengths, static_cast<int64_t>(batches.size()), o.vocabulary, task.compute_type(), *pool));
     result.frames += batches.back().frames();
     result.tokens += batches.back().tokens();
@@ -206,6 +207,9 @@ std::string TrainBenchResult::to_json(const TrainBenchOptions& o) const {
   json.field("memory_peak", memory_peak).field("memory_reserved", memory_reserved);
   json.field("device_allocations", device_allocations);
   if (!losses.empty()) json.field("losses", losses);
+  json.key("lengths").begin_array();
+  for (const std::vector<int64_t>& batch : lengths) json.value(batch);
+  json.end_array();
   return json.end_object().str();
 }
 

@@ -32,8 +32,9 @@ struct TrainBenchResult {
   double flops_per_frame = 0;         ///< of the model's matrix products and attention, forward and backward
   double model_tflops = 0;            ///< that, a second
   int64_t memory_peak = 0, memory_reserved = 0;
-  int64_t device_allocations = 0;  ///< after the warm-up
-  std::vector<double> losses;      ///< per target token
+  int64_t device_allocations = 0;             ///< after the warm-up
+  std::vector<double> losses;                 ///< per target token
+  std::vector<std::vector<int64_t>> lengths;  ///< frames of each batch's utterances
   std::string to_string() const;
   std::string to_json(const TrainBenchOptions& options) const;
 };
