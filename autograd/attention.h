@@ -2,7 +2,7 @@
 
 #include "autograd/tape.h"
 #include "core/segments.h"
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 
 namespace tactus {
 
@@ -11,7 +11,7 @@ struct KeyInput {
   Slice k, shared, v;
 };
 
-/// Attention of kernels/attention.h. Output [own rows, heads d_value].
+/// Attention of kernels/attention/attention.h. Output [own rows, heads d_value].
 Var attention(Tape& tape, const AttentionShape& shape, const Slice& q, const KeyInput& prompt, const KeyInput& own,
               const Segments* prompt_segments, const Segments& own_segments);
 

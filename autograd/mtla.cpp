@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "autograd/check.h"
-#include "kernels/mtla.h"
+#include "kernels/attention/mtla.h"
 
 namespace tactus {
 namespace {

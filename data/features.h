@@ -1,10 +1,10 @@
-// What the frames of a corpus are. data/normalise.h and data/specaugment.h say what is done to them at load.
+// What the frames of a corpus are. data/batches/normalise.h and data/batches/specaugment.h say what is done to them at load.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace tactus {
 

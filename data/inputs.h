@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "data/item.h"
 
 namespace tactus {

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "kernels/adam.h"
-#include "kernels/check.h"
-#include "kernels/device_rows.cuh"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

@@ -1,7 +1,7 @@
 // CUDA unfold and fold of packed sequences. Both gather: each thread owns the group of columns that it writes.
-#include "kernels/check.h"
 #include "kernels/conv1d.h"
-#include "kernels/device_rows.cuh"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

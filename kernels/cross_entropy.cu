@@ -1,8 +1,8 @@
 // CUDA cross-entropy: one block per row, one online pass for maximum, sum and argmax; probabilities are never stored.
-#include "kernels/check.h"
 #include "kernels/cross_entropy.h"
-#include "kernels/device_rows.cuh"
-#include "kernels/device_softmax.cuh"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
+#include "kernels/shared/device_softmax.cuh"
 
 namespace tactus {
 namespace {

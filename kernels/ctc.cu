@@ -1,10 +1,10 @@
 // CUDA connectionist temporal classification: the forward and the backward recursion of an utterance run in two blocks
 // at the same time, states across threads, in the log domain and f32. alpha includes the emission of its own frame and
 // beta does not, so log(posterior) = alpha + beta - log Z.
-#include "kernels/check.h"
 #include "kernels/ctc.h"
-#include "kernels/device_rows.cuh"
-#include "kernels/device_softmax.cuh"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
+#include "kernels/shared/device_softmax.cuh"
 
 namespace tactus {
 namespace {

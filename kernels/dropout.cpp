@@ -1,8 +1,8 @@
 #include "kernels/dropout.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu_parallel.h"
-#include "kernels/dropout_draws.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/cpu_parallel.h"
+#include "kernels/shared/dropout_draws.h"
 
 namespace tactus {
 namespace {

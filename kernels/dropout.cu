@@ -1,7 +1,7 @@
 // CUDA dropout: one draw of the generator serves the eight decisions of a thread's group of columns.
-#include "kernels/check.h"
-#include "kernels/device_rows.cuh"
 #include "kernels/dropout.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

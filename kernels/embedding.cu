@@ -1,7 +1,7 @@
 // CUDA token embedding. The gradient of a token's row is summed by one block over the token's run of rows: no atomics.
-#include "kernels/check.h"
-#include "kernels/device_rows.cuh"
 #include "kernels/embedding.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

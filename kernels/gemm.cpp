@@ -11,9 +11,9 @@
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 
-#include "kernels/check.h"
-#include "kernels/cpu_gemm.h"
-#include "kernels/cpu_parallel.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/cpu_gemm.h"
+#include "kernels/shared/cpu_parallel.h"
 
 namespace tactus {
 namespace {

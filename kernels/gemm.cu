@@ -10,9 +10,9 @@
 #include <array>
 #include <map>
 
-#include "kernels/check.h"
-#include "kernels/device_rows.cuh"
 #include "kernels/gemm.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

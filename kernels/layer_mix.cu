@@ -1,9 +1,9 @@
 // CUDA weighted sum of layers: memory-bound. The gradient of a weight is a sum over all rows, in two passes.
 #include <algorithm>
 
-#include "kernels/check.h"
-#include "kernels/device_reduce.cuh"
 #include "kernels/layer_mix.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_reduce.cuh"
 
 namespace tactus {
 namespace {

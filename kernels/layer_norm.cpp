@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "kernels/check.h"
-#include "kernels/cpu_parallel.h"
-#include "kernels/ordered_sum.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/cpu_parallel.h"
+#include "kernels/shared/ordered_sum.h"
 
 namespace tactus {
 namespace {

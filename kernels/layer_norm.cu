@@ -1,8 +1,8 @@
 // CUDA layer normalisation. A team of threads (a warp, or a block for wide rows) keeps its row in registers, so that
 // mean and variance are taken in two passes over exact differences while memory is read once.
-#include "kernels/check.h"
-#include "kernels/device_reduce.cuh"
 #include "kernels/layer_norm.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_reduce.cuh"
 
 namespace tactus {
 namespace {

@@ -1,8 +1,8 @@
 #include "kernels/pointwise.h"
 
-#include "kernels/check.h"
-#include "kernels/cpu_math.h"
-#include "kernels/cpu_parallel.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/cpu_math.h"
+#include "kernels/shared/cpu_parallel.h"
 
 namespace tactus {
 namespace {

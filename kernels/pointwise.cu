@@ -1,7 +1,7 @@
 // CUDA elementwise operations: memory-bound, one thread per group of eight columns, arithmetic in f32.
-#include "kernels/check.h"
-#include "kernels/device_rows.cuh"
 #include "kernels/pointwise.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "kernels/check.h"
-#include "kernels/ordered_sum.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/ordered_sum.h"
 
 namespace tactus {
 namespace {

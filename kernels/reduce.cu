@@ -1,8 +1,8 @@
 // CUDA sums in two passes: partial sums by blocks over parts that depend on the shape alone, then a fixed order over
 // parts.
-#include "kernels/check.h"
-#include "kernels/device_reduce.cuh"
 #include "kernels/reduce.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_reduce.cuh"
 
 namespace tactus {
 namespace {

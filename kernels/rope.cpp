@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/check.h"
-#include "kernels/cpu_parallel.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/cpu_parallel.h"
 
 namespace tactus {
 

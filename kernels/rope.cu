@@ -1,7 +1,7 @@
 // CUDA rotary embedding: a thread turns four pairs of one head.
-#include "kernels/check.h"
-#include "kernels/device_rows.cuh"
 #include "kernels/rope.h"
+#include "kernels/shared/check.h"
+#include "kernels/shared/device_rows.cuh"
 
 namespace tactus {
 namespace {

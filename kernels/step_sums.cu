@@ -1,4 +1,4 @@
-#include "kernels/device_rows.cuh"
+#include "kernels/shared/device_rows.cuh"
 #include "kernels/step_sums.h"
 
 namespace tactus {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/mtla.h"
+#include "kernels/attention/mtla.h"
 #include "kernels/rope.h"
 
 namespace tactus {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "data/item.h"
 
 namespace tactus {

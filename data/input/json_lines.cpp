@@ -5,9 +5,9 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/files/json.h"
 #include "data/input/media_path.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/rng.h"
 #include "data/input/media_path.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

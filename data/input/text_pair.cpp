@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

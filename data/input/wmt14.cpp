@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "data/text_lines.h"
+#include "core/files/files.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

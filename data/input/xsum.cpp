@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "data/text_lines.h"
+#include "core/files/json.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/log.h"
-#include "core/signals.h"
+#include "core/process/log.h"
+#include "core/process/signals.h"
 
 namespace tactus {
 

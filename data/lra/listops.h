@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace tactus {
 

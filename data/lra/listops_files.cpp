@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/rng.h"
 #include "data/lra/generate.h"
 #include "data/lra/listops.h"

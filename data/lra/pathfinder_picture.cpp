@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "data/lra/generate.h"
 #include "data/lra/idx.h"
 #include "data/lra/pathfinder.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "data/lra/idx_items.h"
 #include "data/lra/lra_inputs.h"
 

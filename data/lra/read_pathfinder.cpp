@@ -4,7 +4,7 @@
 #include "data/lra/idx_items.h"
 #include "data/lra/image/png_read.h"
 #include "data/lra/lra_inputs.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "data/lra/lra_inputs.h"
 #include "data/lra/lra_reader.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus {
 namespace {

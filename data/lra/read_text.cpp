@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "data/lra/lra_inputs.h"
 #include "data/lra/lra_reader.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/text_lines.h"
+#include "data/text/text_lines.h"
 
 namespace tactus::matrix {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/h5.h"
+#include "core/files/h5.h"
 
 namespace tactus::matrix {
 namespace {

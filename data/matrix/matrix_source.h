@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "data/matrix_file.h"
 
 namespace tactus::matrix {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config/config.h"
 #include "core/segments.h"
 #include "layers/attention/cache.h"
 #include "layers/module.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/segments.h"
-#include "kernels/attention_decode.h"
+#include "kernels/decode/attention_decode.h"
 
 namespace tactus {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "layers/attention/attention.h"
-#include "layers/basic.h"
+#include "layers/blocks/basic.h"
 
 namespace tactus {
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "autograd/losses.h"
-#include "layers/decoder.h"
-#include "layers/encoder.h"
-#include "layers/feature_front_end.h"
+#include "layers/blocks/feature_front_end.h"
+#include "layers/models/decoder.h"
+#include "layers/models/encoder.h"
 
 namespace tactus {
 

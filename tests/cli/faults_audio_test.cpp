@@ -1,7 +1,7 @@
 // Faults that speech toolkits have been reported to have, from sound and text to decoded lines.
 #include "tests/cli/cli_test_util.h"
-#include "tests/data/audio_test_util.h"
-#include "train/loop/decoder_run.h"
+#include "tests/data/audio/audio_test_util.h"
+#include "train/predict/decoder_run.h"
 
 namespace tactus {
 namespace {

@@ -1,6 +1,6 @@
 // `tactus prepare` from manifests and sound files, and what is wrong with them.
 #include "tests/cli/cli_test_util.h"
-#include "tests/data/audio_test_util.h"
+#include "tests/data/audio/audio_test_util.h"
 
 namespace tactus {
 namespace {
@@ -92,7 +92,8 @@ TEST_F(PrepareCliTest, BadAudio) {
   skip.insert(skip.end(), {"--set", "on_error=skip"});
   const Outcome o = tactus(skip);
   EXPECT_EQ(o.code, 0) << o.err;
-  EXPECT_TRUE(contains(o.out, "15 of 16 items kept") && contains(o.out, "1 dropped: 1 bad_audio (utt5; first: ")) << o.out;
+  EXPECT_TRUE(contains(o.out, "15 of 16 items kept") && contains(o.out, "1 dropped: 1 bad_audio (utt5; first: "))
+      << o.out;
 }
 
 TEST_F(PrepareCliTest, KilledAndStartedAgain) {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/config.h"
+#include "core/config/config.h"
 
 namespace tactus {
 // A namespace of its own: layers/ has options of the same names, and both are linked into one program.

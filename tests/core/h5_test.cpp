@@ -1,4 +1,4 @@
-#include "core/h5.h"
+#include "core/files/h5.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <limits>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/half.h"
 
 namespace tactus {

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/log.h"
-#include "core/signals.h"
+#include "core/process/log.h"
+#include "core/process/signals.h"
 
 namespace tactus {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/rng.h"
-#include "data/corpus_writer.h"
+#include "data/corpus/corpus_writer.h"
 
 namespace tactus {
 

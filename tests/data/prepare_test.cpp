@@ -1,6 +1,6 @@
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "tests/data/data_test_util.h"
 
 namespace tactus {

@@ -1,6 +1,6 @@
 // The preparation recipes that come with the program say what the program understands.
-#include "data/prepare.h"
-#include "tests/data/input_test_util.h"
+#include "data/prepare/prepare.h"
+#include "tests/data/input/input_test_util.h"
 
 namespace tactus {
 namespace {

@@ -1,7 +1,7 @@
 // Features of audio and their normalisation: host code, the same on every device.
+#include "data/batches/normalise.h"
+#include "data/batches/specaugment.h"
 #include "data/features.h"
-#include "data/normalise.h"
-#include "data/specaugment.h"
 #include "tests/golden/check.h"
 #if defined(TACTUS_WITH_AUDIO)
 #include "data/audio/fbank.h"

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "autograd/linear.h"
-#include "kernels/attention.h"
-#include "kernels/mtla.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/mtla.h"
 #include "kernels/rope.h"
-#include "layers/subsampler.h"
+#include "layers/blocks/subsampler.h"
 #include "tests/golden/check.h"
 
 namespace tactus::golden {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/h5.h"
-#include "layers/official_weights.h"
+#include "core/files/h5.h"
+#include "train/convert/official_weights.h"
 
 namespace tactus::golden {
 

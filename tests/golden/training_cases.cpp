@@ -4,7 +4,7 @@
 #include "autograd/losses.h"
 #include "kernels/adam.h"
 #include "tests/golden/check.h"
-#include "train/loop/optimiser.h"
+#include "train/optimiser/optimiser.h"
 
 namespace tactus::golden {
 

@@ -1,6 +1,6 @@
 // Attention against a dense softmax written from the definition of its columns, and its gradients against finite
 // differences.
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 
 #include "tests/kernels/kernel_testing.h"
 

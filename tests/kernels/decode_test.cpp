@@ -1,6 +1,6 @@
-#include "kernels/attention.h"
-#include "kernels/attention_decode.h"
-#include "kernels/mtla.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/mtla.h"
+#include "kernels/decode/attention_decode.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace tactus::testing {

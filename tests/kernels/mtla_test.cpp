@@ -1,4 +1,4 @@
-#include "kernels/mtla.h"
+#include "kernels/attention/mtla.h"
 
 #include "tests/kernels/kernel_testing.h"
 

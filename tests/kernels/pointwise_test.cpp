@@ -1,9 +1,9 @@
 #include "kernels/pointwise.h"
 
 #include "kernels/adam.h"
-#include "kernels/cpu_math.h"
 #include "kernels/reduce.h"
 #include "kernels/rope.h"
+#include "kernels/shared/cpu_math.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace tactus::testing {

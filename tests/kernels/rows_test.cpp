@@ -2,9 +2,9 @@
 #include "kernels/conv1d.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
-#include "kernels/dropout_draws.h"
 #include "kernels/embedding.h"
 #include "kernels/layer_norm.h"
+#include "kernels/shared/dropout_draws.h"
 #include "tests/kernels/kernel_testing.h"
 
 namespace tactus::testing {

@@ -1,5 +1,5 @@
 // Weights under official names and back.
-#include "layers/official_weights.h"
+#include "train/convert/official_weights.h"
 
 #include "core/error.h"
 #include "tests/laws/model_laws.h"

@@ -1,7 +1,7 @@
 // Lengths after the convolutional front end.
-#include "layers/subsampler.h"
+#include "layers/blocks/subsampler.h"
 
-#include "layers/feature_front_end.h"
+#include "layers/blocks/feature_front_end.h"
 #include "tests/laws/laws.h"
 
 namespace tactus::laws {

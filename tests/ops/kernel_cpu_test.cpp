@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/adam.h"
-#include "kernels/attention_decode.h"
+#include "kernels/decode/attention_decode.h"
 #include "kernels/pointwise.h"
 #include "kernels/reduce.h"
 #include "tests/ops/case.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/adam.h"
-#include "kernels/attention_decode.h"
+#include "kernels/decode/attention_decode.h"
 #include "kernels/gemm.h"
 #include "kernels/pointwise.h"
 #include "kernels/reduce.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "train/report/text_baseline.h"
 
 namespace tactus {

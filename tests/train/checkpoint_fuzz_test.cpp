@@ -3,8 +3,8 @@
 #include <hdf5.h>
 
 #include "tests/train/run_test_util.h"
-#include "train/loop/decoder_run.h"
-#include "train/loop/state_file.h"
+#include "train/checkpoint/state_file.h"
+#include "train/predict/decoder_run.h"
 
 namespace tactus {
 namespace {

@@ -1,8 +1,8 @@
 // Which checkpoints are kept, what their average is, when training ends.
-#include "core/json.h"
+#include "core/files/json.h"
 #include "tests/train/run_test_util.h"
-#include "train/loop/average.h"
-#include "train/loop/state_file.h"
+#include "train/checkpoint/average.h"
+#include "train/checkpoint/state_file.h"
 
 namespace tactus {
 namespace {

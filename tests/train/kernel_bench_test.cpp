@@ -1,11 +1,11 @@
-#include "train/loop/kernel_bench.h"
+#include "train/bench/kernel_bench.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "tests/train/run_test_util.h"
 
 namespace tactus {

@@ -1,7 +1,7 @@
 // kill -9 at any moment, also in the middle of a save: the resumed run goes on bit for bit.
 #include <random>
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "tests/train/run_test_util.h"
 
 namespace tactus {

@@ -2,7 +2,7 @@
 #include <random>
 
 #include "tests/train/run_test_util.h"
-#include "train/loop/decoder_run.h"
+#include "train/predict/decoder_run.h"
 
 namespace tactus {
 namespace {

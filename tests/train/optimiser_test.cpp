@@ -1,7 +1,7 @@
 // Accumulation, schedule, clipping, and the end of training.
-#include "core/json.h"
+#include "core/files/json.h"
 #include "tests/train/run_test_util.h"
-#include "train/loop/state_file.h"
+#include "train/checkpoint/state_file.h"
 
 namespace tactus {
 namespace {

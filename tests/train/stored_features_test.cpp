@@ -1,6 +1,6 @@
 // Features that exist already, from NumPy files to a trained model: frames of several layers, summed with trained
 // weights.
-#include "data/prepare.h"
+#include "data/prepare/prepare.h"
 #include "tests/train/run_test_util.h"
 
 namespace tactus {

@@ -1,10 +1,10 @@
 // Mixtures, normalisation and cut items in whole runs.
 #include "train/loop/train_data.h"
 
-#include "core/json.h"
+#include "core/files/json.h"
 #include "tests/train/run_test_util.h"
-#include "train/loop/decoder_run.h"
-#include "train/loop/io_bench.h"
+#include "train/bench/io_bench.h"
+#include "train/predict/decoder_run.h"
 
 namespace tactus {
 namespace {

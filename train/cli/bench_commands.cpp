@@ -2,11 +2,11 @@
 #include <iostream>
 #include <memory>
 
-#include "core/files.h"
+#include "core/files/files.h"
+#include "train/bench/io_bench.h"
+#include "train/bench/train_bench.h"
 #include "train/cli/commands.h"
-#include "train/loop/io_bench.h"
-#include "train/loop/speech_task.h"
-#include "train/loop/train_bench.h"
+#include "train/tasks/speech_task.h"
 
 namespace tactus {
 namespace {

@@ -2,10 +2,10 @@
 #include <iostream>
 #include <memory>
 
-#include "core/files.h"
+#include "core/files/files.h"
+#include "train/bench/kernel_bench.h"
 #include "train/cli/commands.h"
-#include "train/loop/kernel_bench.h"
-#include "train/loop/speech_task.h"
+#include "train/tasks/speech_task.h"
 
 namespace tactus {
 namespace {

@@ -4,8 +4,8 @@
 #include <new>
 
 #include "core/error.h"
-#include "core/log.h"
-#include "core/signals.h"
+#include "core/process/log.h"
+#include "core/process/signals.h"
 #include "train/cli/commands.h"
 
 namespace tactus {

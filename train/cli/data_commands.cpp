@@ -4,13 +4,13 @@
 #include <iostream>
 #include <memory>
 
-#include "core/files.h"
-#include "core/h5.h"
-#include "data/prepare.h"
+#include "core/files/files.h"
+#include "core/files/h5.h"
+#include "data/prepare/prepare.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/state_file.h"
 #include "train/cli/commands.h"
-#include "train/loop/checkpoint.h"
-#include "train/loop/state_file.h"
-#include "train/loop/table_run.h"
+#include "train/table/table_run.h"
 
 namespace tactus {
 namespace {

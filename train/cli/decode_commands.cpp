@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "train/cli/commands.h"
-#include "train/loop/decoder_run.h"
 #include "train/metrics/score.h"
+#include "train/predict/decoder_run.h"
 
 namespace tactus {
 namespace {

@@ -2,7 +2,7 @@
 #include <iostream>
 #include <memory>
 
-#include "data/normalise.h"
+#include "data/batches/normalise.h"
 #include "train/cli/commands.h"
 
 namespace tactus {

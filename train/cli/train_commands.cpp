@@ -3,13 +3,13 @@
 #include <iostream>
 #include <memory>
 
-#include "core/log.h"
-#include "core/signals.h"
+#include "core/process/log.h"
+#include "core/process/signals.h"
+#include "train/checkpoint/average.h"
 #include "train/cli/commands.h"
-#include "train/loop/average.h"
 #include "train/loop/plan_check.h"
-#include "train/loop/table_run.h"
 #include "train/loop/trainer.h"
+#include "train/table/table_run.h"
 
 namespace tactus {
 namespace {

@@ -7,10 +7,10 @@
 #include <sstream>
 #include <string>
 
-#include "core/log.h"
-#include "train/loop/optimiser.h"
-#include "train/loop/speech_task.h"
+#include "core/process/log.h"
 #include "train/loop/train_data.h"
+#include "train/optimiser/optimiser.h"
+#include "train/tasks/speech_task.h"
 
 namespace tactus {
 namespace {

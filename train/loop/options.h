@@ -1,8 +1,8 @@
 // The configuration of a training run: everything that a YAML file may say.
 #pragma once
 
-#include "data/batch_options.h"
-#include "data/specaugment.h"
+#include "data/batches/batch_options.h"
+#include "data/batches/specaugment.h"
 #include "layers/models/speech_model.h"
 #include "train/search/beam_search.h"
 

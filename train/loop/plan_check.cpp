@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "train/loop/batch_fit.h"
-#include "train/loop/optimiser.h"
-#include "train/loop/speech_task.h"
 #include "train/loop/train_data.h"
+#include "train/optimiser/optimiser.h"
+#include "train/tasks/speech_task.h"
 
 namespace tactus {
 

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/files/json.h"
 
 namespace tactus {
 

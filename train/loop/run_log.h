@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "train/loop/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace tactus {
 

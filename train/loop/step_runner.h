@@ -5,8 +5,8 @@
 
 #include "core/transfer.h"
 #include "kernels/step_sums.h"
-#include "train/loop/optimiser.h"
-#include "train/loop/speech_task.h"
+#include "train/optimiser/optimiser.h"
+#include "train/tasks/speech_task.h"
 
 namespace tactus {
 

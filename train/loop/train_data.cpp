@@ -1,6 +1,6 @@
 #include "train/loop/train_data.h"
 
-#include "core/log.h"
+#include "core/process/log.h"
 
 namespace tactus {
 namespace {

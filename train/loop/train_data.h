@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "data/batch_loader.h"
+#include "data/batches/batch_loader.h"
 #include "train/loop/options.h"
 
 namespace tactus {

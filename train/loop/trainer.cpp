@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "core/files.h"
-#include "core/log.h"
-#include "core/signals.h"
+#include "core/files/files.h"
+#include "core/process/log.h"
+#include "core/process/signals.h"
 #include "kernels/reduce.h"
 #include "train/loop/batch_fit.h"
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "train/loop/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/loop/run_log.h"
-#include "train/loop/speech_task.h"
 #include "train/loop/step_runner.h"
 #include "train/loop/train_data.h"
+#include "train/tasks/speech_task.h"
 
 namespace tactus {
 

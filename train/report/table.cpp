@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/json.h"
+#include "core/files/json.h"
 
 namespace tactus {
 namespace {

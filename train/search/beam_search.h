@@ -9,8 +9,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/config.h"
-#include "layers/decoder.h"
+#include "core/config/config.h"
+#include "layers/models/decoder.h"
 
 namespace tactus {
 

@@ -1,7 +1,7 @@
 #include "data/lra/image/png_read.h"
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 
 #if defined(TACTUS_WITH_PNG)
 #include <png.h>
