@@ -2,7 +2,8 @@
 
 find_program(TACTUS_CCACHE ccache)
 if(TACTUS_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TACTUS_CCACHE})
+  # What a precompiled header defines is part of it, and it holds no time of day: without being told so ccache gives up.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TACTUS_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${TACTUS_CCACHE})
 endif()
 
@@ -71,9 +72,23 @@ if(TACTUS_AUDIO)
   target_compile_definitions(tactus_options INTERFACE TACTUS_WITH_AUDIO=1)
 endif()
 
+# Headers of the standard library that most files read, parsed once for each library.
+function(tactus_precompile target)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>" OUTPUT_VARIABLE headers)
+  target_precompile_headers(${target} PRIVATE ${headers})
+  # Part of what ccache compares.
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+endfunction()
+set(tactus_standard_headers <algorithm> <cmath> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <span>
+  <sstream> <string> <vector>)
+
+# The static library of a folder; sources of a subfolder that is a library of its own are named in ARGN.
 function(tactus_library folder)
+  string(REPLACE "/" "_" name ${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
-  list(REMOVE_ITEM sources ${CMAKE_SOURCE_DIR}/train/main.cpp)
+  foreach(other IN LISTS ARGN)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${other}")
+  endforeach()
   if(NOT TACTUS_AUDIO)
     # Files that need the audio libraries live in folders of that name.
     list(FILTER sources EXCLUDE REGEX "/audio/")
@@ -82,9 +97,6 @@ function(tactus_library folder)
     file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${folder}/*.cu)
     list(APPEND sources ${cuda_sources})
   endif()
-  if(NOT sources)
-    set(sources ${CMAKE_SOURCE_DIR}/core/error.cpp)
-  endif()
-  add_library(tactus_${folder} STATIC ${sources})
-  target_link_libraries(tactus_${folder} PUBLIC tactus_options)
+  add_library(tactus_${name} STATIC ${sources})
+  target_link_libraries(tactus_${name} PUBLIC tactus_options)
 endfunction()

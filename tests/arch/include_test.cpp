@@ -110,12 +110,26 @@ TEST(Architecture, FilesStayShort) {
   }
 }
 
-/// A kernel's contract x.h declares templates over the back end; then x.cpp and x.cu (or x_*.cpp, x_*.cu) must define
-/// them.
+/// A folder that nobody can take in at a glance is several: at most 30 sources, a name with all its endings counted once.
+TEST(Architecture, FoldersStaySmall) {
+  std::set<std::string> folders = kFolders;
+  folders.insert("tests");
+  std::map<std::string, std::set<std::string>> names;
+  for (const Source& s : sources_of(folders)) {
+    const fs::path path(s.path);
+    names[path.parent_path().string()].insert(path.stem().string());
+  }
+  for (const auto& [folder, stems] : names) EXPECT_LE(stems.size(), 30u) << folder;
+}
+
+/// A kernel's contract x.h declares templates over the back end; then x.cpp and x.cu (or x_*.cpp, x_*.cu) beside it must
+/// define them.
 TEST(Architecture, EveryKernelHasBothBackEnds) {
-  const fs::path folder = fs::path(TACTUS_SOURCE_DIR) / "kernels";
   std::set<std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) files.insert(entry.path().filename().string());
+  const fs::path folder = fs::path(TACTUS_SOURCE_DIR) / "kernels";
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    files.insert(fs::relative(entry.path(), folder).generic_string());
+  }
   auto has = [&](const std::string& stem, const std::string& extension) {
     for (const std::string& f : files) {
       const bool mine = f == stem + extension || (f.starts_with(stem + "_") && f.ends_with(extension));
