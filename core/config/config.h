@@ -72,8 +72,7 @@ class ConfigVisitor {
   virtual void end_section() = 0;
 };
 
-/// A loaded configuration: the YAML file with its `base:` files (one path or a list, later ones win) merged below it
-/// and
+/// A loaded configuration: the YAML file with its `base:` files (one path or a list, later ones win) merged below it and
 /// `--set a.b=c` overrides on top. Maps merge, scalars and lists replace. A relative base is relative to the file that
 /// names it; a cycle is an error. Remembers file and line of every key. All faults are ConfigError.
 class Config {

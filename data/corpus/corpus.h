@@ -3,12 +3,13 @@
 //   /                      attributes: format, version, features (YAML), feature_hash, store
 //   /tokenizer/target      u8: tokenizer; /tokenizer/source likewise where there is one
 //   /SPLIT                 attributes: has_src_text, report (JSON: items, kept, dropped by reason with first ids)
-//   /SPLIT/frames          f16 or f32 [frames, width], contiguous: raw features of all items end to end; absent for
-//   text /SPLIT/frame_offsets   i64 [items + 1]; all 0 for text /SPLIT/moments         f64 [2, width]: sum and sum of
-//   squares of the frames, for global normalisation /SPLIT/COLUMN/{bytes,offsets}     id, src_text, src2_text,
-//   tgt_text, speaker, subset, media, extra.NAME: UTF-8 end
-//                                     to end
-//   /SPLIT/{tgt,src,src2}_tokens/{ids,offsets}   without <s> and </s>; u8, u16 or i32 by size of the vocabulary
+//   /SPLIT/frames          f16 or f32 [frames, width], contiguous: raw features of all items end to end; absent for text
+//   /SPLIT/frame_offsets   i64 [items + 1]; all 0 for text
+//   /SPLIT/moments         f64 [2, width]: sum and sum of squares of the frames, for global normalisation
+//   /SPLIT/COLUMN/{bytes,offsets}
+//                          id, src_text, src2_text, tgt_text, speaker, subset, media, extra.NAME: UTF-8 end to end
+//   /SPLIT/{tgt,src,src2}_tokens/{ids,offsets}
+//                          without <s> and </s>; u8, u16 or i32 by size of the vocabulary
 //
 // Opening a split maps the tables into memory: their pages come from the page cache as they are touched and can be
 // given back, so that a corpus may be larger than memory. Frames are read by file offset, which needs no lock.

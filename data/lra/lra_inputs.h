@@ -4,12 +4,10 @@
 //   lra_listops     basic_{train,val,test}.tsv. src_text: words separated by single spaces, parentheses dropped.
 //   lra_text        [aclImdb/]{train,test}/{neg,pos}/*.txt, in the order of file names. src_text: the file's bytes,
 //                   "<br />" included. Labels 0 neg, 1 pos. valid is the test set, as in the reference.
-//   lra_retrieval   new_aan_pairs.{train,eval,test}.tsv, rows label, id1, id2, text1, text2. The texts are kept byte
-//   for
-//                   byte, quotes and escapes included, as in the reference.
+//   lra_retrieval   new_aan_pairs.{train,eval,test}.tsv, rows label, id1, id2, text1, text2. The texts are kept
+//                   byte for byte, quotes and escapes included, as in the reference.
 //   lra_image       CIFAR-10, binary version, [cifar-10-batches-bin/]{data_batch_1..5,test_batch}.bin, as grey
-//   pictures.
-//                   valid is the last tenth of the training pictures.
+//                   pictures. valid is the last tenth of the training pictures.
 //   fashion_mnist   {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz. valid as for lra_image.
 //   lra_pathfinder  files of generate_pathfinder, or a tree imgs/N/*.png, metadata/N.npy (the folder itself, or one
 //                   that holds [pathfinder32/]curv_contour_length_14). Such a tree is cut 80/10/10 in the order of its

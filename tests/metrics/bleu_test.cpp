@@ -24,7 +24,7 @@ std::string joined(const Lines& tokens) {
 }
 
 std::string upper_ascii_and_umlauts(std::string s) {
-  for (std::size_t i = 0; i < s.size(); ++i) {
+  for (size_t i = 0; i < s.size(); ++i) {
     if (s[i] >= 'a' && s[i] <= 'z') s[i] = static_cast<char>(s[i] - 32);
     // U+00E0..U+00FE are C3 A0..C3 BE; upper case is 0x20 below.
     if (s[i] == '\xC3' && static_cast<unsigned char>(s[i + 1]) >= 0xA0) s[i + 1] = static_cast<char>(s[i + 1] - 0x20);
@@ -208,8 +208,8 @@ TEST(CorpusBleu, EqualsSacrebleu) {
 
 TEST(CorpusBleu, Parts) {
   const BleuScore result = corpus_bleu(kHypotheses, kReferences);
-  EXPECT_EQ(result.stats.correct, (std::array<std::int64_t, 4>{36, 24, 15, 8}));
-  EXPECT_EQ(result.stats.total, (std::array<std::int64_t, 4>{40, 35, 30, 25}));
+  EXPECT_EQ(result.stats.correct, (std::array<int64_t, 4>{36, 24, 15, 8}));
+  EXPECT_EQ(result.stats.total, (std::array<int64_t, 4>{40, 35, 30, 25}));
   EXPECT_NEAR(result.precisions[1], 68.57142857142857, 1e-12);
   EXPECT_NEAR(result.brevity_penalty, 0.951229424500714, 1e-14);
   EXPECT_EQ(result.signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:tactus");

@@ -63,7 +63,7 @@ TEST(PairedBootstrap, ClearDifferenceIsSignificantEitherWayRound) {
 }
 
 TEST(PairedBootstrap, SameSeedSameNumbers) {
-  const auto run = [](std::uint64_t seed) {
+  const auto run = [](uint64_t seed) {
     return paired_bootstrap("bleu", kHypotheses, kOtherSystem, kReferences, {}, 500, seed).to_string();
   };
   EXPECT_EQ(run(12345), run(12345));

@@ -24,7 +24,7 @@ inline const Lines kOtherSystem = {"Ein Zug fährt um halb zehn.", "Das kostet z
                                    "Ich möchte gerne einen Kaffee bestellen.", "Am 3. Mai war es 1,5 Grad.",
                                    "\"Guten Tag\", sagt er leise."};
 
-// Message of the E that f throws; a failure of the test and "" when it throws none. Other types pass through.
+/// Message of the E that f throws; a failure of the test and "" when it throws none. Other types pass through.
 template <class E, class F>
 std::string message_of(F&& f) {
   try {

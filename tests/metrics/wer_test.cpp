@@ -83,8 +83,8 @@ TEST(Wer, EmptyReferences) {
 TEST(Wer, LongSegmentNeedsLittleMemory) {
   // 9 million cells; only two rows of them are kept. First and last symbols differ, so that no equal ends are cut.
   std::u32string reference(3000, U'a'), hypothesis(3000, U'a');
-  for (std::size_t i = 0; i < reference.size(); i += 3) reference[i] = U'b';
-  for (std::size_t i = 0; i < hypothesis.size(); i += 3) hypothesis[i] = U'c';
+  for (size_t i = 0; i < reference.size(); i += 3) reference[i] = U'b';
+  for (size_t i = 0; i < hypothesis.size(); i += 3) hypothesis[i] = U'c';
   reference.back() = U'x';
   const EditCounts counts = count_edits(reference, hypothesis);
   EXPECT_EQ(counts.edits(), 1001);

@@ -2,10 +2,12 @@
 // needs. HDF5:
 //
 //   /                  attributes: format ("tactus model"), version, update, task, compute type of training
-//   /config            resolved YAML        /feature_hash
-//   /statistics        f64 [2, width]: sums and sums of squares of frames, attribute frames; for data.cmvn: global
-//   alone /tokenizer/target, /tokenizer/source    SentencePiece models (source only where CTC uses it) /weights/NAME
-//   f32 (f64 for f64 runs), masters, in the parameter's shape
+//   /config            resolved YAML
+//   /feature_hash      of the corpus
+//   /statistics        f64 [2, width]: sums and sums of squares of frames, attribute frames; for data.cmvn: global alone
+//   /tokenizer/target, /tokenizer/source
+//                      tokenizers as they are stored in corpora (source only where CTC uses it)
+//   /weights/NAME      f32 (f64 for f64 runs): masters, in the parameter's shape
 #pragma once
 
 #include <map>

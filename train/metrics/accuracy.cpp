@@ -10,7 +10,7 @@ AccuracyCounts count(const char* metric, bool (*matches)(std::string_view, std::
                      const std::vector<std::string>& hypotheses, const std::vector<std::string>& references) {
   check_parallel(metric, hypotheses, references);
   AccuracyCounts counts;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) counts += {matches(hypotheses[i], references[i]) ? 1 : 0, 1};
+  for (size_t i = 0; i < hypotheses.size(); ++i) counts += {matches(hypotheses[i], references[i]) ? 1 : 0, 1};
   return counts;
 }
 

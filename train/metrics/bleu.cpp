@@ -13,9 +13,9 @@
 namespace tactus {
 namespace {
 
-using Tokens = std::vector<std::uint32_t>;
-using Ngram = std::array<std::uint32_t, kBleuOrder>;  // orders below 4 leave the rest 0
-using NgramCounts = std::vector<std::pair<Ngram, std::int64_t>>;
+using Tokens = std::vector<uint32_t>;
+using Ngram = std::array<uint32_t, kBleuOrder>;  // orders below 4 leave the rest 0
+using NgramCounts = std::vector<std::pair<Ngram, int64_t>>;
 
 // Gives equal tokens of one segment and its references equal numbers, from 1.
 class Vocabulary {
@@ -24,19 +24,19 @@ class Vocabulary {
     Tokens ids;
     for (std::string& token :
          bleu_tokenize(options.lowercase ? text::lowercase(segment) : segment, options.tokenizer)) {
-      ids.push_back(ids_.try_emplace(std::move(token), static_cast<std::uint32_t>(ids_.size() + 1)).first->second);
+      ids.push_back(ids_.try_emplace(std::move(token), static_cast<uint32_t>(ids_.size() + 1)).first->second);
     }
     return ids;
   }
 
  private:
-  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::unordered_map<std::string, uint32_t> ids_;
 };
 
 // Sorted by n-gram.
 NgramCounts count_ngrams(const Tokens& tokens, int order) {
   std::vector<Ngram> all;
-  for (std::size_t i = 0; i + order <= tokens.size(); ++i) {
+  for (size_t i = 0; i + order <= tokens.size(); ++i) {
     Ngram& ngram = all.emplace_back(Ngram{});
     std::copy_n(tokens.begin() + static_cast<std::ptrdiff_t>(i), order, ngram.begin());
   }
@@ -49,17 +49,17 @@ NgramCounts count_ngrams(const Tokens& tokens, int order) {
   return counts;
 }
 
-std::int64_t count_of(const NgramCounts& counts, const Ngram& ngram) {
+int64_t count_of(const NgramCounts& counts, const Ngram& ngram) {
   const auto it = std::lower_bound(counts.begin(), counts.end(), ngram,
                                    [](const auto& entry, const Ngram& key) { return entry.first < key; });
   return it != counts.end() && it->first == ngram ? it->second : 0;
 }
 
-std::int64_t closest_length(std::int64_t length, const std::vector<Tokens>& references) {
-  std::int64_t best = -1;
+int64_t closest_length(int64_t length, const std::vector<Tokens>& references) {
+  int64_t best = -1;
   for (const Tokens& reference : references) {
-    const auto candidate = static_cast<std::int64_t>(reference.size());
-    const std::int64_t gap = std::abs(candidate - length), best_gap = std::abs(best - length);
+    const auto candidate = static_cast<int64_t>(reference.size());
+    const int64_t gap = std::abs(candidate - length), best_gap = std::abs(best - length);
     if (best < 0 || gap < best_gap || (gap == best_gap && candidate < best)) best = candidate;
   }
   return best;
@@ -96,13 +96,13 @@ BleuStats bleu_stats(const std::string& hypothesis, const std::vector<std::strin
   for (const std::string& reference : references) refs.push_back(vocabulary.encode(reference, options));
 
   BleuStats stats;
-  stats.sys_len = static_cast<std::int64_t>(hyp.size());
+  stats.sys_len = static_cast<int64_t>(hyp.size());
   stats.ref_len = closest_length(stats.sys_len, refs);
   for (int order = 1; order <= kBleuOrder; ++order) {
     std::vector<NgramCounts> ref_counts;
     for (const Tokens& ref : refs) ref_counts.push_back(count_ngrams(ref, order));
     for (const auto& [ngram, count] : count_ngrams(hyp, order)) {
-      std::int64_t allowed = 0;
+      int64_t allowed = 0;
       for (const NgramCounts& counts : ref_counts) allowed = std::max(allowed, count_of(counts, ngram));
       stats.correct[order - 1] += std::min(count, allowed);
       stats.total[order - 1] += count;
@@ -119,7 +119,7 @@ BleuScore bleu_from_stats(const BleuStats& stats, const BleuOptions& options, in
     result.brevity_penalty =
         stats.sys_len > 0 ? std::exp(1.0 - static_cast<double>(stats.ref_len) / static_cast<double>(stats.sys_len)) : 0;
   }
-  if (std::all_of(stats.correct.begin(), stats.correct.end(), [](std::int64_t c) { return c == 0; })) return result;
+  if (std::all_of(stats.correct.begin(), stats.correct.end(), [](int64_t c) { return c == 0; })) return result;
 
   // Each further order without a match is worth half of the one before it.
   double smoothing = 1.0, log_sum = 0.0;
@@ -148,8 +148,8 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
   check_parallel("bleu", hypotheses, references);
   BleuStats stats;
   std::vector<std::string> segment_refs(references.size());
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    for (std::size_t r = 0; r < references.size(); ++r) segment_refs[r] = references[r][i];
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    for (size_t r = 0; r < references.size(); ++r) segment_refs[r] = references[r][i];
     stats += bleu_stats(hypotheses[i], segment_refs, options);
   }
   return bleu_from_stats(stats, options, static_cast<int>(references.size()));

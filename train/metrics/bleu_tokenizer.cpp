@@ -19,7 +19,7 @@ constexpr std::array<bool, 256> kSymbols = [] {
 }();
 
 std::string replace_all(std::string s, std::string_view from, std::string_view to) {
-  for (std::size_t at = s.find(from); at != std::string::npos; at = s.find(from, at + to.size())) {
+  for (size_t at = s.find(from); at != std::string::npos; at = s.find(from, at + to.size())) {
     s.replace(at, from.size(), to);
   }
   return s;
@@ -47,7 +47,7 @@ std::string separate_pairs(std::string_view s, First first, Second second, std::
                            std::string_view between, std::string_view after) {
   std::string out;
   out.reserve(s.size() * 2);
-  std::size_t i = 0;
+  size_t i = 0;
   while (i + 1 < s.size()) {
     if (first(s[i]) && second(s[i + 1])) {
       out.append(before).append(1, s[i]).append(between).append(1, s[i + 1]).append(after);

@@ -13,7 +13,7 @@ namespace {
 
 Interval central_95(std::vector<double> scores) {
   std::sort(scores.begin(), scores.end());
-  const std::size_t cut = scores.size() / 40;
+  const size_t cut = scores.size() / 40;
   return {scores[cut], scores[scores.size() - 1 - cut]};
 }
 
@@ -32,7 +32,7 @@ std::string PairedBootstrap::to_string() const {
 PairedBootstrap paired_bootstrap(const std::string& name, const std::vector<std::string>& system,
                                  const std::vector<std::string>& against,
                                  const std::vector<std::vector<std::string>>& references, const MetricOptions& options,
-                                 int resamples, std::uint64_t seed) {
+                                 int resamples, uint64_t seed) {
   if (resamples < 1) {
     throw ConfigError("paired_bootstrap: resamples must be at least 1, got " + std::to_string(resamples));
   }
@@ -50,9 +50,9 @@ PairedBootstrap paired_bootstrap(const std::string& name, const std::vector<std:
   std::vector<double> our_scores, their_scores, gaps;
   for (int b = 0; b < resamples; ++b) {
     MetricStats our_sum{}, their_sum{};
-    for (std::size_t draw = 0; draw < ours.size(); ++draw) {
+    for (size_t draw = 0; draw < ours.size(); ++draw) {
       // The standard's uniform distribution differs between libraries; the remainder's bias is below n / 2^64.
-      const std::size_t i = generator() % ours.size();
+      const size_t i = generator() % ours.size();
       add_stats(our_sum, ours[i]);
       add_stats(their_sum, theirs[i]);
     }
@@ -73,7 +73,7 @@ PairedBootstrap paired_bootstrap(const std::string& name, const std::vector<std:
 
 PairedBootstrap paired_bootstrap(const std::string& metric, const std::vector<std::string>& system,
                                  const std::vector<std::string>& against, const std::vector<std::string>& references,
-                                 const MetricOptions& options, int resamples, std::uint64_t seed) {
+                                 const MetricOptions& options, int resamples, uint64_t seed) {
   return paired_bootstrap(metric, system, against, std::vector<std::vector<std::string>>{references}, options,
                           resamples, seed);
 }

@@ -98,11 +98,11 @@ bool is_case_ignorable(char32_t c) {
 }
 
 // Unicode 3.13: sigma is final when a cased letter comes before it and none after it.
-bool is_final_sigma(const std::u32string& s, std::size_t at) {
-  std::size_t before = at;
+bool is_final_sigma(const std::u32string& s, size_t at) {
+  size_t before = at;
   while (before > 0 && is_case_ignorable(s[before - 1])) --before;
   if (before == 0 || !is_cased(s[before - 1])) return false;
-  std::size_t after = at + 1;
+  size_t after = at + 1;
   while (after < s.size() && is_case_ignorable(s[after])) ++after;
   return after == s.size() || !is_cased(s[after]);
 }
@@ -113,7 +113,7 @@ std::string lowercase(std::string_view s) {
   const std::u32string points = decode_utf8(s);
   std::string out;
   out.reserve(s.size());
-  for (std::size_t i = 0; i < points.size(); ++i) {
+  for (size_t i = 0; i < points.size(); ++i) {
     const char32_t c = points[i];
     if (c == 0x130) {  // the one lower case of two code points: i and a combining dot
       out += "i\xCC\x87";

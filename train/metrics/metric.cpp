@@ -93,7 +93,7 @@ std::string metric_label(std::string name) {
 }
 
 void add_stats(MetricStats& sum, const MetricStats& stats) {
-  for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += stats[k];
+  for (size_t k = 0; k < sum.size(); ++k) sum[k] += stats[k];
 }
 
 std::span<const Metric> all_metrics() { return kMetrics; }
@@ -116,8 +116,8 @@ const Metric& find_metric(const std::string& name) {
 
 std::vector<std::string> parse_metric_names(const std::string& list) {
   Lines names;
-  for (std::size_t start = 0; start <= list.size();) {
-    const std::size_t end = std::min(list.find(',', start), list.size());
+  for (size_t start = 0; start <= list.size();) {
+    const size_t end = std::min(list.find(',', start), list.size());
     std::string_view part = std::string_view(list).substr(start, end - start);
     while (part.starts_with(' ')) part.remove_prefix(1);
     while (part.ends_with(' ')) part.remove_suffix(1);
@@ -145,8 +145,8 @@ std::vector<MetricStats> segment_stats(const Metric& metric, const std::vector<s
   }
   std::vector<MetricStats> stats;
   Lines refs(references.size());
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    for (std::size_t r = 0; r < refs.size(); ++r) refs[r] = references[r][i];
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    for (size_t r = 0; r < refs.size(); ++r) refs[r] = references[r][i];
     stats.push_back(metric.segment(hypotheses[i], refs, options));
   }
   return stats;

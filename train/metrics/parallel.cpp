@@ -7,13 +7,13 @@ namespace tactus {
 namespace {
 
 void check_lines(const std::string& metric, const char* role, const std::vector<std::string>& lines) {
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  for (size_t i = 0; i < lines.size(); ++i) {
     if (text::find_invalid_utf8(lines[i]) == std::string::npos) continue;
     text::check_utf8(lines[i], metric + ": " + role + " line " + std::to_string(i + 1));
   }
 }
 
-void check_references(const std::string& metric, std::size_t segments, const std::vector<std::string>& references) {
+void check_references(const std::string& metric, size_t segments, const std::vector<std::string>& references) {
   if (references.size() != segments) {
     throw DataError(metric + ": " + std::to_string(segments) + " hypotheses but " + std::to_string(references.size()) +
                     " references; they must be equally many");

@@ -19,18 +19,18 @@ struct Column {
 
 std::vector<std::string> split_tabs(const std::string& line) {
   std::vector<std::string> fields;
-  for (std::size_t start = 0; start <= line.size();) {
-    const std::size_t end = std::min(line.find('\t', start), line.size());
+  for (size_t start = 0; start <= line.size();) {
+    const size_t end = std::min(line.find('\t', start), line.size());
     fields.push_back(line.substr(start, end - start));
     start = end + 1;
   }
   return fields;
 }
 
-std::optional<std::size_t> index_of(const std::vector<std::string>& names, const std::string& name) {
+std::optional<size_t> index_of(const std::vector<std::string>& names, const std::string& name) {
   const auto it = std::find(names.begin(), names.end(), name);
   if (it == names.end()) return std::nullopt;
-  return static_cast<std::size_t>(it - names.begin());
+  return static_cast<size_t>(it - names.begin());
 }
 
 bool is_table(const std::vector<std::string>& lines) {
@@ -47,9 +47,9 @@ Column read_column(const fs::path& path, const std::vector<std::string>& lines, 
     for (const auto& column : header) found += (found.empty() ? "" : ", ") + column;
     throw DataError(path.string() + ":1: no column '" + name + "'; found: " + found);
   }
-  const std::size_t id_at = *index_of(header, "id");
+  const size_t id_at = *index_of(header, "id");
   Column column;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
+  for (size_t i = 1; i < lines.size(); ++i) {
     auto fields = split_tabs(lines[i]);
     const std::string where = path.string() + ":" + std::to_string(i + 1);
     if (fields.size() != header.size()) {
@@ -63,9 +63,9 @@ Column read_column(const fs::path& path, const std::vector<std::string>& lines, 
   return column;
 }
 
-std::unordered_map<std::string, std::size_t> index_ids(const fs::path& path, const std::vector<std::string>& ids) {
-  std::unordered_map<std::string, std::size_t> rows;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
+std::unordered_map<std::string, size_t> index_ids(const fs::path& path, const std::vector<std::string>& ids) {
+  std::unordered_map<std::string, size_t> rows;
+  for (size_t i = 0; i < ids.size(); ++i) {
     const auto [it, inserted] = rows.emplace(ids[i], i);
     if (!inserted) {
       throw DataError(path.string() + ":" + std::to_string(i + 2) + ": id '" + ids[i] + "' again (first on line " +
@@ -75,16 +75,16 @@ std::unordered_map<std::string, std::size_t> index_ids(const fs::path& path, con
   return rows;
 }
 
-void require_ids(const fs::path& path, const std::unordered_map<std::string, std::size_t>& rows,
+void require_ids(const fs::path& path, const std::unordered_map<std::string, size_t>& rows,
                  const std::vector<std::string>& wanted, const fs::path& wanted_by) {
-  constexpr std::size_t kShown = 5;
+  constexpr size_t kShown = 5;
   std::vector<std::string> missing;
   for (const auto& id : wanted) {
     if (!rows.contains(id)) missing.push_back(id);
   }
   if (missing.empty()) return;
   std::string names;
-  for (std::size_t i = 0; i < std::min(kShown, missing.size()); ++i) names += (i ? ", " : "") + missing[i];
+  for (size_t i = 0; i < std::min(kShown, missing.size()); ++i) names += (i ? ", " : "") + missing[i];
   if (missing.size() > kShown) names += ", ...";
   throw DataError(path.string() + ": " + std::to_string(missing.size()) + " of the " + std::to_string(wanted.size()) +
                   " ids in " + wanted_by.string() + " missing: " + names);

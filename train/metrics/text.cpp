@@ -13,8 +13,8 @@ namespace {
 constexpr char32_t kInvalid = 0xFFFFFFFF;
 
 // Reads the code point at `pos` and moves past it. On malformed input returns kInvalid and leaves `pos` alone.
-char32_t next_code_point(std::string_view s, std::size_t& pos) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+char32_t next_code_point(std::string_view s, size_t& pos) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char lead = byte(pos);
   if (lead < 0x80) {
     ++pos;
@@ -35,15 +35,15 @@ char32_t next_code_point(std::string_view s, std::size_t& pos) {
 
 }  // namespace
 
-std::size_t find_invalid_utf8(std::string_view s) {
-  for (std::size_t pos = 0; pos < s.size();) {
+size_t find_invalid_utf8(std::string_view s) {
+  for (size_t pos = 0; pos < s.size();) {
     if (next_code_point(s, pos) == kInvalid) return pos;
   }
   return std::string_view::npos;
 }
 
 void check_utf8(std::string_view s, const std::string& where) {
-  const std::size_t bad = find_invalid_utf8(s);
+  const size_t bad = find_invalid_utf8(s);
   if (bad != std::string_view::npos) {
     throw DataError(where + ": invalid UTF-8 at byte " + std::to_string(bad + 1) + "; convert the text to UTF-8");
   }
@@ -52,7 +52,7 @@ void check_utf8(std::string_view s, const std::string& where) {
 std::u32string decode_utf8(std::string_view s) {
   std::u32string out;
   out.reserve(s.size());
-  for (std::size_t pos = 0; pos < s.size();) {
+  for (size_t pos = 0; pos < s.size();) {
     const char32_t c = next_code_point(s, pos);
     if (c == kInvalid) check_utf8(s, "text");
     out.push_back(c);
@@ -87,9 +87,9 @@ bool is_space(char32_t c) {
 
 std::string_view strip_right(std::string_view s) {
   while (!s.empty()) {
-    std::size_t start = s.size() - 1;
+    size_t start = s.size() - 1;
     while (start > 0 && (static_cast<unsigned char>(s[start]) & 0xC0) == 0x80) --start;
-    std::size_t pos = start;
+    size_t pos = start;
     if (!is_space(next_code_point(s, pos))) break;
     s = s.substr(0, start);
   }
@@ -98,9 +98,9 @@ std::string_view strip_right(std::string_view s) {
 
 std::string_view strip(std::string_view s) {
   s = strip_right(s);
-  std::size_t pos = 0;
+  size_t pos = 0;
   while (pos < s.size()) {
-    std::size_t next = pos;
+    size_t next = pos;
     if (!is_space(next_code_point(s, next))) break;
     pos = next;
   }
@@ -109,9 +109,9 @@ std::string_view strip(std::string_view s) {
 
 std::vector<std::string_view> split_words(std::string_view s) {
   std::vector<std::string_view> words;
-  std::size_t start = 0;
-  for (std::size_t pos = 0; pos < s.size();) {
-    const std::size_t at = pos;
+  size_t start = 0;
+  for (size_t pos = 0; pos < s.size();) {
+    const size_t at = pos;
     const char32_t c = next_code_point(s, pos);
     if (c == kInvalid) check_utf8(s, "text");
     if (!is_space(c)) continue;
@@ -134,7 +134,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& path) {
   if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
   std::vector<std::string> lines;
   while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
+    const size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);

@@ -11,8 +11,8 @@ namespace {
 
 // One cell of the alignment table: the counts along the path that leads to it.
 struct Cell {
-  std::int64_t hits, substitutions, deletions, insertions;
-  std::int64_t distance() const { return substitutions + deletions + insertions; }
+  int64_t hits, substitutions, deletions, insertions;
+  int64_t distance() const { return substitutions + deletions + insertions; }
 };
 
 std::u32string number_words(const std::vector<std::u32string>& words,
@@ -27,10 +27,10 @@ std::vector<std::u32string> wer_words(std::string_view segment) {
   const std::u32string points = text::decode_utf8(text::strip(segment));
   std::vector<std::u32string> words;
   std::u32string word;
-  for (std::size_t i = 0; i < points.size();) {
-    std::size_t end = i;
+  for (size_t i = 0; i < points.size();) {
+    size_t end = i;
     while (end < points.size() && text::is_space(points[end])) ++end;
-    const std::size_t run = end - i;
+    const size_t run = end - i;
     if (run == 0 || (run == 1 && points[i] != U' ')) {
       word.push_back(points[i++]);
       continue;
@@ -65,7 +65,7 @@ EditCounts& EditCounts::operator+=(const EditCounts& other) {
 
 EditCounts count_edits(std::span<const char32_t> ref, std::span<const char32_t> hyp) {
   // Equal ends are matched first: shorter tables, and part of how ties are broken.
-  std::int64_t common = 0;
+  int64_t common = 0;
   while (!ref.empty() && !hyp.empty() && ref.front() == hyp.front()) {
     ref = ref.subspan(1);
     hyp = hyp.subspan(1);
@@ -82,13 +82,13 @@ EditCounts count_edits(std::span<const char32_t> ref, std::span<const char32_t> 
   // with the distances, and two rows are enough.
   std::vector<Cell> row(ref.size() + 1),
       next(ref.size() + 1);  // row j: hypothesis prefix j; column i: reference prefix i
-  for (std::size_t i = 0; i < row.size(); ++i) row[i] = {0, 0, static_cast<std::int64_t>(i), 0};
-  for (std::size_t j = 1; j <= hyp.size(); ++j) {
-    next[0] = {0, 0, 0, static_cast<std::int64_t>(j)};
-    for (std::size_t i = 1; i < row.size(); ++i) {
+  for (size_t i = 0; i < row.size(); ++i) row[i] = {0, 0, static_cast<int64_t>(i), 0};
+  for (size_t j = 1; j <= hyp.size(); ++j) {
+    next[0] = {0, 0, 0, static_cast<int64_t>(j)};
+    for (size_t i = 1; i < row.size(); ++i) {
       const bool equal = ref[i - 1] == hyp[j - 1];
-      const std::int64_t above = next[i - 1].distance(), left = row[i].distance(), diagonal = row[i - 1].distance();
-      const std::int64_t best = std::min({above + 1, left + 1, diagonal + (equal ? 0 : 1)});
+      const int64_t above = next[i - 1].distance(), left = row[i].distance(), diagonal = row[i - 1].distance();
+      const int64_t best = std::min({above + 1, left + 1, diagonal + (equal ? 0 : 1)});
       if (best == above + 1) {
         next[i] = next[i - 1];
         ++next[i].deletions;
@@ -120,7 +120,7 @@ EditCounts character_edits(std::string_view hypothesis, std::string_view referen
 EditCounts corpus_word_edits(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references) {
   check_parallel("wer", hypotheses, references);
   EditCounts counts;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) counts += word_edits(hypotheses[i], references[i]);
+  for (size_t i = 0; i < hypotheses.size(); ++i) counts += word_edits(hypotheses[i], references[i]);
   return counts;
 }
 
@@ -128,7 +128,7 @@ EditCounts corpus_character_edits(const std::vector<std::string>& hypotheses,
                                   const std::vector<std::string>& references) {
   check_parallel("cer", hypotheses, references);
   EditCounts counts;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) counts += character_edits(hypotheses[i], references[i]);
+  for (size_t i = 0; i < hypotheses.size(); ++i) counts += character_edits(hypotheses[i], references[i]);
   return counts;
 }
 
